@@ -27,7 +27,7 @@ struct Fleet {
         do {
             let fleet = try SettingsSuite.etcd("com.example.fleet", endpoints: [address])
             // A value of this machine wins over that of the fleet, and that over the default.
-            let here = SettingsSuite("com.example.fleet", bases: [.suite(fleet)])
+            let here = SettingsSuite("com.example.fleet", sources: [.stored, .suite(fleet)])
             try await fleet.refresh()
             try await run(Array(arguments.dropFirst()), fleet, here)
         } catch {

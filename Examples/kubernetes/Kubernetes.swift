@@ -44,8 +44,7 @@ struct Kubernetes {
         // What a program in a cluster does, with /etc/acme in place of the directory.
         let suite = SettingsSuite(
             fileAt: "\(directory)/state/settings.json",
-            overrides: [.secrets(directory: secret.path)],
-            bases: [.file("\(configMap.path)/settings.json")]
+            sources: [.secrets(directory: secret.path), .file("\(configMap.path)/settings.json")]
         )
         let settings = SettingsSuite.withStandard(suite) { ServerSettings() }
 

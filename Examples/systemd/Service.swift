@@ -32,7 +32,7 @@ struct Service {
         // systemd sets STATE_DIRECTORY for StateDirectory=, and CREDENTIALS_DIRECTORY for LoadCredential=.
         let suite = SettingsSuite(
             "com.example.service",
-            overrides: [.managed("/etc/acme/managed.json"), .environment(prefix: "ACME_"), .secrets()]
+            sources: [.managed("/etc/acme/managed.json"), .environment(prefix: "ACME_"), .secrets()]
         )
         try SettingsSuite.bootstrapStandard(suite)
         let settings = ServiceSettings()

@@ -40,7 +40,7 @@ struct RateLimiterTests {
 
     @Test("a flag overrides the stored limit")
     func flag() {
-        let suite = SettingsSuite.inMemory(["limit": 5], overrides: [.commandLine(["--limit", "9"])])
+        let suite = SettingsSuite.inMemory(["limit": 5], sources: [.commandLine(["--limit", "9"])])
         SettingsSuite.withStandard(suite) {
             #expect(LimiterSettings().limit == 9)
         }

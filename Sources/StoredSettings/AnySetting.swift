@@ -38,7 +38,7 @@ public struct AnySetting: Sendable {
     ///
     /// It follows from the key, unless ``SettingTraits/flag`` is another one.
     public var flag: String? {
-        name(in: .commandLine).map { String($0.dropFirst(2)) }
+        name(where: \.hasFlags).map { String($0.dropFirst(2)) }
     }
 
     /// The name of the environment variable, such as `ACME_LOG_LEVEL`; `nil` if the suite does not read the environment, or the
@@ -46,16 +46,16 @@ public struct AnySetting: Sendable {
     ///
     /// It follows from the prefix of the suite's variables and the key, unless ``SettingTraits/environmentVariable`` is another
     /// one. If the suite has several prefixes, it is the variable that takes precedence.
-    public var environmentVariable: String? { name(in: .environment) }
+    public var environmentVariable: String? { name(where: \.hasVariables) }
 
-    /// The setting's flags or variables in an override.
-    package func names(in override: SettingsOverride) -> OverrideNames {
-        OverrideNames(of: base.storedKeys, traits, in: override)
+    /// The setting's flags or variables in a source.
+    package func names(in source: LayerSource) -> OverrideNames {
+        OverrideNames(of: base.storedKeys, traits, in: source)
     }
 
-    /// The name in the first override of a layer.
-    private func name(in layer: SettingsLayer) -> String? {
-        suite.overrides.first { $0.layer == layer }.flatMap { names(in: $0).current }
+    /// The name in the first source of a kind.
+    private func name(where isOfKind: (LayerSource) -> Bool) -> String? {
+        suite.sources.first(where: isOfKind).flatMap { names(in: $0).current }
     }
 
     /// The valid values as they are written in source, such as `1...65535`, or as a list, such as `text, json`; `nil` when
@@ -222,7 +222,7 @@ package protocol CatalogSetting: Sendable {
     /// The files that give the setting a value beneath the store, or try to.
     var baseNames: [String] { get }
     /// The layer of the value, and the explanation.
-    var summary: (layer: SettingsLayer, text: String) { get }
+    var summary: (layer: SettingsLayer, text: String, hidesStore: Bool) { get }
     func set(text: String) throws
     /// Converts and checks a text.
     ///

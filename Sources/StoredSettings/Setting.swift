@@ -94,8 +94,7 @@ public struct Setting<Value: Sendable>: Sendable {
 extension Setting {
     /// The value: the stored value, or the default while none is stored.
     ///
-    /// A value from an override of the suite wins over both, and a value from a base wins over the default: see
-    /// ``SettingsOverride`` and ``SettingsBase``.
+    /// The suite may have other sources, which win over the stored value or over the default: see ``SettingsSource``.
     ///
     /// A stored value that cannot be decoded, or that the validator rejects, is reported to the suite's reporter. It stays
     /// stored until another value is assigned, and the last good value of the key is used, or the default if there is none.

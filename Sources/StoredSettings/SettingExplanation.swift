@@ -53,7 +53,8 @@ extension Setting {
         problem = problem ?? engine.requirementErrors(for: [key]).first
         problem = problem ?? engine.store.problem.map { box.naming($0, as: .readFailed) }
         problem = problem ?? suite.layers?.snapshot.problems.first
-        return explanation(candidates, over: Candidate(layer: .default, value: defaultValue), problem)
+        let hidesStore = overrides.used() != nil || candidates.first?.layer == .lastGood
+        return explanation(candidates, over: Candidate(layer: .default, value: defaultValue), problem, hidesStore)
     }
 
     private func candidate(_ reading: LayerReading<Value>) -> Candidate? {
@@ -71,7 +72,8 @@ extension Setting {
     private func explanation(
         _ candidates: [Candidate],
         over default: Candidate,
-        _ problem: SettingsError?
+        _ problem: SettingsError?,
+        _ hidesStore: Bool
     ) -> SettingExplanation<Value> {
         let used = candidates.first ?? `default`
         let shadowed = candidates.isEmpty ? [] : candidates.dropFirst() + [`default`]
@@ -84,6 +86,7 @@ extension Setting {
             shadowed: Dictionary(shadowed.map { ($0.layer, $0.value) }) { higher, _ in higher },
             problem: problem,
             isRestartPending: box.startValue?.differs(from: box.encoded(used.value)) ?? false,
+            hidesStore: hidesStore,
             text: text(of: used),
             shadowedText: shadowed.map { ", over \(phrase($0))" }.joined()
         )
@@ -134,6 +137,8 @@ public struct SettingExplanation<Value: Sendable>: Sendable {
     /// Whether the setting requires a restart, and its value has changed since this process read it first.
     public let isRestartPending: Bool
 
+    /// Whether the value is used in place of the stored one.
+    let hidesStore: Bool
     let text: String
     let shadowedText: String
 }

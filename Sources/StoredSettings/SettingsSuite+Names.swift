@@ -14,28 +14,25 @@ final class SuiteConfiguration: Sendable {
     private static let names = Locked(Names())
 
     private let name: String
-    private let overrides: [SettingsOverride]
-    private let bases: [SettingsBase]
+    private let sources: [SettingsSource]
     let reporter: any SettingsReporter
     /// The layers of the suites with one engine, so that they need not be compared.
     private let known = Locked<LayerList?>(nil)
 
     fileprivate init(
         _ name: String,
-        _ overrides: [SettingsOverride],
-        _ bases: [SettingsBase],
+        _ sources: [SettingsSource],
         _ reporter: any SettingsReporter
     ) {
         self.name = name
-        self.overrides = overrides
-        self.bases = bases
+        self.sources = sources
         self.reporter = reporter
     }
 
     /// The layers of a suite of the name.
     func layers(for engine: SettingsEngine) -> LayerList? {
         if let known = known.withLock({ $0 }), known.files?.belong(to: engine) ?? true { return known }
-        let layers = LayerList(overrides, bases, suiteName: name, engine: engine)
+        let layers = LayerList(sources, suiteName: name, engine: engine, reporter: reporter)
         let old = known.withLock { known in
             defer { known = layers }
             return known
@@ -81,9 +78,9 @@ extension SettingsSuite {
     /// Sets the layers and the reporter of all suites of a name.
     ///
     /// ```swift
-    /// try SettingsSuite.configure("com.acme.server", overrides: [.commandLine(), .environment(prefix: "ACME_")])
+    /// try SettingsSuite.configure("com.acme.server", sources: [.commandLine(), .environment(prefix: "ACME_")])
     ///
-    /// @DefaultStorage(key: "port", suite: "com.acme.server") var port = 8080     // has the overrides
+    /// @DefaultStorage(key: "port", suite: "com.acme.server") var port = 8080     // has the sources
     /// ```
     ///
     /// Call it once, at the start of the program, before the first suite of the name is created. A suite that is created
@@ -92,18 +89,16 @@ extension SettingsSuite {
     ///
     /// - Parameters:
     ///   - name: The name of the suite.
-    ///   - overrides: The sources whose values win over stored values.
-    ///   - bases: The sources whose values are used where no value is stored.
+    ///   - sources: The sources of values, in order of precedence: see ``SettingsSource``.
     ///   - reporter: Receives failures that cannot be thrown.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/suiteInUse`` when a suite of the name was configured or
     ///   created before, because its settings would then have different layers.
     public static func configure(
         _ name: String,
-        overrides: [SettingsOverride] = [],
-        bases: [SettingsBase] = [],
+        sources: [SettingsSource] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) throws {
-        let configuration = SuiteConfiguration(name, overrides, bases, reporter)
+        let configuration = SuiteConfiguration(name, sources, reporter)
         if let reason = SuiteConfiguration.add(configuration, named: name) {
             var error = SettingsError.suiteInUse(reason)
             error.suite = name

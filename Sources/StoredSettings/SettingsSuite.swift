@@ -68,8 +68,8 @@ public struct SettingsSuite: Sendable {
     package var engine: SettingsEngine { parts.engine }
     var reporter: any SettingsReporter { parts.reporter }
     var layers: LayerList? { parts.layers }
-    /// The overrides, highest precedence first.
-    package var overrides: [SettingsOverride] { layers?.overrides ?? [] }
+    /// The sources, highest precedence first; empty if the store is the only one.
+    package var sources: [LayerSource] { layers?.sources ?? [] }
     var group: SuiteGroup? { parts.group }
 
     /// Creates a suite that stores its values in a file of its own.
@@ -89,22 +89,20 @@ public struct SettingsSuite: Sendable {
     /// - Parameters:
     ///   - name: Any non-empty string. Characters that a file name cannot contain are percent-encoded, so no name leaves
     ///     the directory.
-    ///   - overrides: The sources whose values win over stored values. They apply to the settings of this suite and its
-    ///     copies, not to another suite with the same name. Without any, and without bases, those of
-    ///     ``configure(_:overrides:bases:reporter:)`` apply.
-    ///   - bases: The sources whose values are used where no value is stored. They apply like overrides.
-    ///   - reporter: Receives failures that cannot be thrown; `nil` for the reporter of
-    ///     ``configure(_:overrides:bases:reporter:)``, or else ``StandardErrorReporter``.
+    ///   - sources: The sources of values, in order of precedence: see ``SettingsSource``. They apply to the settings of this
+    ///     suite and its copies, not to another suite with the same name. Without any, those of
+    ///     ``configure(_:sources:reporter:)`` apply.
+    ///   - reporter: Receives failures that cannot be thrown; `nil` for the reporter of ``configure(_:sources:reporter:)``, or
+    ///     else ``StandardErrorReporter``.
     public init(
         _ name: String,
-        overrides: [SettingsOverride] = [],
-        bases: [SettingsBase] = [],
+        sources: [SettingsSource] = [],
         reporter: (any SettingsReporter)? = nil
     ) {
         if let replacement = Self.replacement(forSuiteNamed: name) {
-            self = replacement.with(overrides, bases, reporter, layersOf: name)
+            self = replacement.with(sources, reporter, layersOf: name)
         } else {
-            self.init(unreplaced: name, overrides: overrides, bases: bases, reporter: reporter)
+            self.init(unreplaced: name, sources: sources, reporter: reporter)
         }
     }
 
@@ -112,13 +110,11 @@ public struct SettingsSuite: Sendable {
     ///
     /// - Parameters:
     ///   - name: The name.
-    ///   - overrides: The overrides. Without any, and without bases, the layers are those that the name is configured with.
-    ///   - bases: The bases.
+    ///   - sources: The sources; empty for those that the name is configured with.
     ///   - reporter: The reporter; `nil` for the one that the name is configured with.
     init(
         unreplaced name: String,
-        overrides: [SettingsOverride] = [],
-        bases: [SettingsBase] = [],
+        sources: [SettingsSource] = [],
         reporter: (any SettingsReporter)? = nil
     ) {
         let configuration = SuiteConfiguration.use(name)
@@ -127,23 +123,26 @@ public struct SettingsSuite: Sendable {
             EngineRegistry.engine(named: name, reporter: reporter)
             ?? .named(name, in: .process, reporter: reporter) { EngineRegistry.add($0, as: name) }
         let layers =
-            LayerList(overrides, bases, suiteName: name, engine: engine) ?? configuration?.layers(for: engine)
+            sources.isEmpty
+            ? configuration?.layers(for: engine)
+            : LayerList(sources, suiteName: name, engine: engine, reporter: reporter)
         self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 
-    /// The same suite with other layers and another reporter, where they are not `nil` or empty.
+    /// The same suite with other sources and another reporter, where they are not `nil` or empty.
     private func with(
-        _ overrides: [SettingsOverride],
-        _ bases: [SettingsBase],
+        _ sources: [SettingsSource],
         _ reporter: (any SettingsReporter)?,
         layersOf replaced: String
     ) -> SettingsSuite {
         if let reporter { engine.addReporter(reporter) }
+        let newReporter = reporter ?? self.reporter
         return SettingsSuite(
             name: name,
             engine: engine,
-            layers: LayerList(overrides, bases, suiteName: replaced, engine: engine) ?? layers,
-            reporter: reporter ?? self.reporter,
+            layers: sources.isEmpty
+                ? layers : LayerList(sources, suiteName: replaced, engine: engine, reporter: newReporter),
+            reporter: newReporter,
             isObservable: isObservable,
             prefix: group?.prefix
         )
@@ -152,12 +151,11 @@ public struct SettingsSuite: Sendable {
     package init(
         _ name: String,
         environment: SettingsEnvironment,
-        overrides: [SettingsOverride] = [],
-        bases: [SettingsBase] = [],
+        sources: [SettingsSource] = [],
         reporter: any SettingsReporter
     ) {
         let engine = SettingsEngine.named(name, in: environment, reporter: reporter)
-        let layers = LayerList(overrides, bases, suiteName: name, engine: engine)
+        let layers = LayerList(sources, suiteName: name, engine: engine, reporter: reporter)
         self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 
@@ -168,13 +166,11 @@ public struct SettingsSuite: Sendable {
     ///
     /// - Parameters:
     ///   - path: The file's path. A relative path is resolved against the current directory now.
-    ///   - overrides: The sources whose values win over stored values.
-    ///   - bases: The sources whose values are used where no value is stored.
+    ///   - sources: The sources of values, in order of precedence: see ``SettingsSource``.
     ///   - reporter: Receives failures that cannot be thrown.
     public init(
         fileAt path: String,
-        overrides: [SettingsOverride] = [],
-        bases: [SettingsBase] = [],
+        sources: [SettingsSource] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
         let path = SettingsLocation.absolute(FilePath(path))
@@ -185,7 +181,7 @@ public struct SettingsSuite: Sendable {
             } else {
                 SettingsEngine.shared(forFileAt: path, reporter: reporter)
             }
-        let layers = LayerList(overrides, bases, suiteName: name, engine: engine)
+        let layers = LayerList(sources, suiteName: name, engine: engine, reporter: reporter)
         self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 
@@ -194,18 +190,16 @@ public struct SettingsSuite: Sendable {
     /// - Parameters:
     ///   - store: The store. All suites with one store see each other's assignments, even before they are saved.
     ///   - name: The suite's name in messages.
-    ///   - overrides: The sources whose values win over stored values.
-    ///   - bases: The sources whose values are used where no value is stored.
+    ///   - sources: The sources of values, in order of precedence: see ``SettingsSource``.
     ///   - reporter: Receives failures that cannot be thrown.
     public init(
         store: any SettingsStore,
         name: String = "custom store",
-        overrides: [SettingsOverride] = [],
-        bases: [SettingsBase] = [],
+        sources: [SettingsSource] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
         let engine = SettingsEngine.shared(for: store, reporter: reporter)
-        let layers = LayerList(overrides, bases, suiteName: name, engine: engine)
+        let layers = LayerList(sources, suiteName: name, engine: engine, reporter: reporter)
         self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 
@@ -213,23 +207,21 @@ public struct SettingsSuite: Sendable {
     ///
     /// - Parameters:
     ///   - values: The stored values at first.
-    ///   - overrides: The sources whose values win over stored values.
-    ///   - bases: The sources whose values are used where no value is stored.
+    ///   - sources: The sources of values, in order of precedence: see ``SettingsSource``.
     ///   - reporter: Receives failures that cannot be thrown.
     /// - Returns: A suite that shares no values with any other.
     public static func inMemory(
         _ values: [String: StoredValue] = [:],
-        overrides: [SettingsOverride] = [],
-        bases: [SettingsBase] = [],
+        sources: [SettingsSource] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) -> SettingsSuite {
         let store = InMemoryStore(values)
-        return SettingsSuite(store: store, name: "in memory", overrides: overrides, bases: bases, reporter: reporter)
+        return SettingsSuite(store: store, name: "in memory", sources: sources, reporter: reporter)
     }
 }
 
 extension SettingsSuite: ExpressibleByStringLiteral {
-    /// Creates a suite like ``init(_:overrides:bases:reporter:)``, without overrides and bases.
+    /// Creates a suite like ``init(_:sources:reporter:)``, without sources.
     public init(stringLiteral name: String) {
         self.init(name)
     }
@@ -366,7 +358,7 @@ extension SettingsSuite {
 
     /// Returns all stored values as of one moment, including assignments that are not saved yet.
     ///
-    /// The values of overrides and bases are not stored.
+    /// The values of other sources are not stored.
     public func snapshot() -> [String: StoredValue] {
         own(engine.contents())
     }

@@ -25,18 +25,16 @@ extension SettingsSuite {
     /// - Parameters:
     ///   - userDefaults: The object that stores the values.
     ///   - name: The suite's name in messages; use a different name for each suite.
-    ///   - overrides: The values that take precedence over stored values.
-    ///   - bases: The values that are used where no value is stored.
+    ///   - sources: The sources of values, in order of precedence: see `SettingsSource`.
     ///   - reporter: Receives failures that cannot be thrown.
     public init(
         userDefaults: UserDefaults,
         name: String = "UserDefaults",
-        overrides: [SettingsOverride] = [],
-        bases: [SettingsBase] = [],
+        sources: [SettingsSource] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
         let store = OpenUserDefaults.store(over: userDefaults, name: name)
-        self.init(store: store, name: name, overrides: overrides, bases: bases, reporter: reporter)
+        self.init(store: store, name: name, sources: sources, reporter: reporter)
     }
 }
 

@@ -36,9 +36,9 @@ struct StoredKey: CatalogSetting {
     var nameWarnings: [SettingsError] { [] }
     var isBoolean: Bool { false }
 
-    var summary: (layer: SettingsLayer, text: String) {
-        guard let value = currentStoredValue else { return (.default, "\(key) has no value in \(suite)") }
-        return (.store, "\(key) = \(value.text) (\(typeName)), \(suite.persistence)")
+    var summary: (layer: SettingsLayer, text: String, hidesStore: Bool) {
+        guard let value = currentStoredValue else { return (.default, "\(key) has no value in \(suite)", false) }
+        return (.store, "\(key) = \(value.text) (\(typeName)), \(suite.persistence)", false)
     }
 
     func set(text: String) throws {

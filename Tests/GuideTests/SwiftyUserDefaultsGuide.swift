@@ -181,12 +181,12 @@ struct SwiftyUserDefaultsGuide {
     @Test("launch arguments")
     func arguments() {
         // snippet: row-42
-        let suite = SettingsSuite("com.my.app", overrides: [.commandLine()])
+        let suite = SettingsSuite("com.my.app", sources: [.commandLine()])
         // end
         #expect(suite.name == "com.my.app")
-        let given = SettingsSuite.inMemory(overrides: [.commandLine(["-launchCount", "3", "-username", "ada"])])
+        let given = SettingsSuite.inMemory(sources: [.commandLine(["-launchCount", "3", "-username", "ada"])])
         #expect(given[.launchCount] == 3 && given[.username] == "ada")
-        let off = SettingsSuite.inMemory(overrides: [.commandLine(["-skipLogin", "N"])])
+        let off = SettingsSuite.inMemory(sources: [.commandLine(["-skipLogin", "N"])])
         #expect(!off[SettingKey("skipLogin", default: true)])
     }
 

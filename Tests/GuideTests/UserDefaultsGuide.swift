@@ -89,7 +89,7 @@ struct UserDefaultsGuide {
         // end
         #expect(shared.name == "com.acme.shared")
         // snippet: row-42
-        let given = SettingsSuite("com.acme.tool", overrides: [.commandLine()])
+        let given = SettingsSuite("com.acme.tool", sources: [.commandLine()])
         // end
         #expect(given.name == "com.acme.tool")
     }

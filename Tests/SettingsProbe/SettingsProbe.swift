@@ -19,7 +19,7 @@ import StoredSettings
 struct SettingsProbe {
     static func main() async {
         if CommandLine.arguments.isEmpty {
-            let suite = SettingsSuite.inMemory(overrides: [.commandLine()])
+            let suite = SettingsSuite.inMemory(sources: [.commandLine()])
             let (port, other) = (Setting("port", default: 1, suite: suite), Setting("other", default: 2, suite: suite))
             printLine("\(SettingsSuite.standard.name) \(port.value) \(other.value)")
             return
@@ -38,11 +38,11 @@ struct SettingsProbe {
             }
             return
         }
-        let overrides: [SettingsOverride] =
+        let sources: [SettingsSource] =
             arguments.count > 2 ? [.commandLine(), .environment(prefix: "PROBE_")] : []
         let suite =
             kind == "--file"
-            ? SettingsSuite(fileAt: place, overrides: overrides) : SettingsSuite(place, overrides: overrides)
+            ? SettingsSuite(fileAt: place, sources: sources) : SettingsSuite(place, sources: sources)
         printLine("ready")
         while let line = readLine() {
             printLine(await answer(to: line.split(separator: " ").map(String.init), suite))

@@ -144,7 +144,7 @@ extension UserDefaultsTests {
         func overridden() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
-                let suite = SettingsSuite(userDefaults: defaults, overrides: [.commandLine(["-registered", "9"])])
+                let suite = SettingsSuite(userDefaults: defaults, sources: [.commandLine(["-registered", "9"])])
                 let setting = Setting("registered", default: 1, suite: suite)
                 defaults.register(defaults: ["registered": 8080])
                 #expect(setting.value == 9 && !setting.isSet)

@@ -25,15 +25,15 @@ struct CatalogSearch {
     mutating func finish() {
         findSharedOldKeys()
         for suite in settings.suites {
-            for override in suite.overrides { findSharedNames(in: override, of: suite) }
+            for source in suite.sources { findSharedNames(in: source, of: suite) }
         }
     }
 
     /// Finds flags and variables that would give a value to several settings.
-    private mutating func findSharedNames(in override: SettingsOverride, of suite: SettingsSuite) {
+    private mutating func findSharedNames(in source: LayerSource, of suite: SettingsSuite) {
         var owners: [String: AnySetting] = [:]
         for setting in settings where setting.suite == suite {
-            for name in setting.allNames(in: override) {
+            for name in setting.allNames(in: source) {
                 guard let other = owners.updateValue(setting, forKey: name), other.key != setting.key else { continue }
                 // A shared key is another error, from which this one follows.
                 let (keys, others) = (setting.base.storedKeys.all, other.base.storedKeys.all)
@@ -99,10 +99,10 @@ struct CatalogSearch {
 }
 
 extension AnySetting {
-    /// The setting's flags or variables in an override, those of a Boolean that begin with `--no-` included.
-    fileprivate func allNames(in override: SettingsOverride) -> [String] {
-        let names = names(in: override).all
-        guard override.layer == .commandLine, base.isBoolean else { return names }
+    /// The setting's flags or variables in a source, those of a Boolean that begin with `--no-` included.
+    fileprivate func allNames(in source: LayerSource) -> [String] {
+        let names = names(in: source).all
+        guard source.hasFlags, base.isBoolean else { return names }
         return names + names.map { "--no-" + $0.dropFirst(2) }
     }
 

@@ -15,11 +15,12 @@ extension Setting: CatalogSetting {
     package var defaultStoredValue: StoredValue? { box.encoded(defaultValue) }
     package var currentStoredValue: StoredValue? { box.encoded(value) }
 
-    package var summary: (layer: SettingsLayer, text: String) {
+    package var summary: (layer: SettingsLayer, text: String, hidesStore: Bool) {
         let explanation = explain()
         let old = engine.ignoredOldKey(of: box.key.storedKeys)
         let warning = old.map { box.naming(SettingsError.ignoredOldKey($0, of: key), as: .oldKeyIgnored) }
-        return (explanation.layer, explanation.description + (warning.map { "; \($0.message)" } ?? ""))
+        let text = explanation.description + (warning.map { "; \($0.message)" } ?? "")
+        return (explanation.layer, text, explanation.hidesStore)
     }
 
     package var overrideNames: [String] { box.quietOverrideReadings.map(\.source) }
@@ -100,7 +101,9 @@ extension Setting: CatalogSetting {
         Value.self is StoredValue.Type || Value.self is StoredValue?.Type ? value.jsonText : value.text
     }
 
-    package var nameWarnings: [SettingsError] { box.nameWarnings(of: box.quietOverrideReadings, box.secretNames) }
+    package var nameWarnings: [SettingsError] {
+        box.nameWarnings(of: box.quietOverrideReadings + box.quietBaseReadings, box.secretNames)
+    }
 
     package func findProblems() -> [SettingsError] {
         var problems = (box.quietOverrideReadings + box.quietBaseReadings)

@@ -136,13 +136,13 @@ extension SettingsCatalog {
 
     /// The errors of environment variables that have the prefix of a suite and belong to no setting of the catalog.
     private var unknownVariables: [Warning] {
-        var sources: [(suite: SettingsSuite, prefix: String, names: [String])] = []
+        var prefixes: [(suite: SettingsSuite, prefix: String, names: [String])] = []
         // The present name for each name.
         var known: [String: String] = [:]
         for suite in suites {
-            for override in suite.overrides {
-                guard case .environment(let variables, let prefix, let hasFiles) = override.source else { continue }
-                for names in filter({ $0.suite == suite }).map({ $0.names(in: override) }) {
+            for source in suite.sources {
+                guard case .environment(let variables, let prefix, let hasFiles) = source else { continue }
+                for names in filter({ $0.suite == suite }).map({ $0.names(in: source) }) {
                     for name in names.all {
                         let present = names.current ?? name
                         known[name] = present
@@ -153,13 +153,13 @@ extension SettingsCatalog {
                 guard !prefix.isEmpty else { continue }
                 let environment = variables ?? SystemCalls.environment()
                 let names = Set(environment.keys).subtracting(ServiceVariables.names(in: environment))
-                sources.append((suite, prefix, Array(names)))
+                prefixes.append((suite, prefix, Array(names)))
             }
         }
         // A variable belongs to the longest prefix.
-        sources.sort { $0.prefix.count > $1.prefix.count }
+        prefixes.sort { $0.prefix.count > $1.prefix.count }
         var found: Set<String> = []
-        return sources.flatMap { suite, prefix, names in
+        return prefixes.flatMap { suite, prefix, names in
             names.filter { $0.hasPrefix(prefix) && known[$0] == nil && found.insert($0).inserted }.sorted()
                 .map { name in
                     let similar = Similarity.best(for: name, among: known.keys.filter { $0.hasPrefix(prefix) })

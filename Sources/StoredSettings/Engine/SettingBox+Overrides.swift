@@ -12,11 +12,9 @@ extension SettingBox {
         return warnings
     }
 
-    /// Reads flags or a variable; `nil` if they have no value for the setting, or for an override of files.
-    func reading(of override: SettingsOverride) -> LayerReading<Value>? {
-        switch override.source {
-        case .managed, .secrets:
-            return nil
+    /// Reads flags or a variable; `nil` if they have no value for the setting, or for another source.
+    func reading(ofTextsIn source: LayerSource) -> LayerReading<Value>? {
+        switch source {
         case .commandLine(let given):
             guard let arguments = given ?? SystemCalls.arguments() else {
                 let problem = SettingsError.unknownArguments
@@ -28,11 +26,11 @@ extension SettingBox {
                 let occurrences = relevant(options.occurrences(ofKey: name, flag: flag))
                 guard let last = occurrences.last else { continue }
                 var reading = reading(from: last.flag, .commandLine) { try value(of: last, occurrences) }
-                if name != key.name { reading.newSource = names(in: override).current ?? "-\(key.name)" }
+                if name != key.name { reading.newSource = names(in: source).current ?? "-\(key.name)" }
                 return reading
             }
         case .environment(let variables, _, _):
-            let names = names(in: override)
+            let names = names(in: source)
             for name in names.all {
                 guard let text = variables.map({ $0[name] }) ?? SystemCalls.environmentVariable(name),
                     !ServiceVariables.contains(name, in: variables)
@@ -41,12 +39,14 @@ extension SettingBox {
                 if name != names.current { reading.newSource = names.current }
                 return reading
             }
+        default:
+            break
         }
         return nil
     }
 
-    private func names(in override: SettingsOverride) -> OverrideNames {
-        OverrideNames(of: key.storedKeys, key.metadata.traits, in: override)
+    private func names(in source: LayerSource) -> OverrideNames {
+        OverrideNames(of: key.storedKeys, key.metadata.traits, in: source)
     }
 
     func reading(

@@ -399,21 +399,20 @@ extension SettingBox {
 }
 
 // MARK: - Layers
-// See Documentation/Decisions/Layers.md, "The kind of a layer decides its place".
+// See Documentation/Decisions/Layers.md, "The list of sources is the order".
 
 extension SettingBox {
-    /// The value of the highest layer above the store; `nil` when there is none.
-    var overrideReading: Reading? {
-        overrideReadings.used()
+    /// The value of the highest source above the store; `nil` when there is none.
+    var overrideReading: Reading? { usedReading(in: overrideReadings) }
+
+    /// The value of the highest source beneath the store; `nil` when there is none.
+    var baseReading: Reading? { usedReading(in: baseReadings) }
+
+    private func usedReading(in readings: [LayerReading<Value>]) -> Reading? {
+        readings.used()
             .map { reading, value in
                 Reading(value: value, stored: reading.stored, isFromSecretFile: reading.layer == .secretFile)
             }
-    }
-
-    /// The value of the highest layer beneath the store; `nil` when there is none.
-    var baseReading: Reading? {
-        guard layers != nil else { return nil }
-        return baseReadings.used().map { Reading(value: $1, stored: $0.stored) }
     }
 
     /// The value of now, with the layers of now.
@@ -441,42 +440,41 @@ extension SettingBox {
         return read(stored)
     }
 
-    /// The readings of all layers above the store, highest precedence first.
+    /// The readings of all sources above the store, highest precedence first.
     ///
-    /// An access after a change reports the errors of the layers that precede the one in use.
-    var overrideReadings: [LayerReading<Value>] { overrideReadings(isReporting: true) }
+    /// An access after a change reports the errors of the sources that precede the one in use.
+    var overrideReadings: [LayerReading<Value>] { readings(of: layers?.overrides, layerCaches?.overrides) }
+
+    /// The readings of all sources beneath the store, as ``overrideReadings``.
+    var baseReadings: [LayerReading<Value>] { readings(of: layers?.bases, layerCaches?.bases) }
 
     /// The same, for a caller that returns or shows the errors itself.
-    var quietOverrideReadings: [LayerReading<Value>] { overrideReadings(isReporting: false) }
+    var quietOverrideReadings: [LayerReading<Value>] {
+        readings(of: layers?.overrides, layerCaches?.overrides, isReporting: false)
+    }
 
-    private func overrideReadings(isReporting: Bool) -> [LayerReading<Value>] {
-        guard let layers, let cache = layerCaches?.overrides else { return [] }
+    var quietBaseReadings: [LayerReading<Value>] {
+        readings(of: layers?.bases, layerCaches?.bases, isReporting: false)
+    }
+
+    private func readings(
+        of sources: ArraySlice<LayerSource>?,
+        _ cache: LayerCache<Value>?,
+        isReporting: Bool = true
+    ) -> [LayerReading<Value>] {
+        guard let layers, let sources, !sources.isEmpty, let cache else { return [] }
         if let known = cache.readings(in: layers.snapshot, isReporting: isReporting) { return known }
         let names = secretNames
         let snapshot = layers.snapshot(including: names, ofKey: key.name)
-        var readings = snapshot.managed.compactMap { reading(of: $0, .managed) }
-        readings += layers.overrides.compactMap(reading)
-        readings += names.named.compactMap { reading(ofSecretIn: $0.path, snapshot, namedBy: $0) }
-        readings += names.possible.compactMap { reading(ofSecretIn: $0, snapshot, namedBy: nil) }
+        var readings: [LayerReading<Value>] = []
+        for (index, source) in zip(sources.indices, sources) {
+            readings += snapshot.documents(ofSource: index).compactMap(reading)
+            if let reading = reading(ofTextsIn: source) { readings.append(reading) }
+            readings += names.files.filter { $0.source == index }
+                .compactMap { reading(ofSecretIn: $0.path, snapshot, namedBy: $0.named) }
+        }
         let warnings = nameWarnings(of: readings, names)
         store(readings, warnings, from: snapshot, in: cache, of: layers, isReporting: isReporting)
-        return readings
-    }
-
-    /// The readings of all layers beneath the store, highest precedence first.
-    ///
-    /// An access after a change reports the errors of the layers that precede the one in use.
-    var baseReadings: [LayerReading<Value>] { baseReadings(isReporting: true) }
-
-    /// The same, for a caller that returns or shows the errors itself.
-    var quietBaseReadings: [LayerReading<Value>] { baseReadings(isReporting: false) }
-
-    private func baseReadings(isReporting: Bool) -> [LayerReading<Value>] {
-        guard let layers, let cache = layerCaches?.bases else { return [] }
-        let snapshot = layers.snapshot
-        if let known = cache.readings(in: snapshot, isReporting: isReporting) { return known }
-        let readings = snapshot.bases.compactMap { reading(of: $0, .base) }
-        store(readings, [], from: snapshot, in: cache, of: layers, isReporting: isReporting)
         return readings
     }
 
@@ -541,13 +539,13 @@ extension SettingBox {
 // MARK: - Reading
 
 extension SettingBox {
-    private func reading(of document: LayerDocument, _ layer: SettingsLayer) -> LayerReading<Value>? {
+    private func reading(of document: LayerDocument) -> LayerReading<Value>? {
         guard let (name, stored) = document.value(for: key.storedKeys) else { return nil }
         let source = document.source
         do {
             let value = try convert(stored)
             try key.validate(value)
-            return LayerReading(layer: layer, source: source, result: .success(value), stored: stored)
+            return LayerReading(layer: document.layer, source: source, result: .success(value), stored: stored)
         } catch {
             var problem = shown(error, as: .invalidValue)
             if isUnexpectedNull(stored) { problem.remedy = SettingsError.removeMember }
@@ -556,7 +554,7 @@ extension SettingBox {
             problem.consequence = "it is ignored, and the next layer is used"
             let correction = problem.remedy.replacing("assign", with: "use", maxReplacements: 1)
             problem.remedy = "correct it there: " + (correction.isEmpty ? "use \(validForm(inJSON: true))" : correction)
-            return LayerReading(layer: layer, source: source, result: .failure(problem))
+            return LayerReading(layer: document.layer, source: source, result: .failure(problem))
         }
     }
 

@@ -88,6 +88,22 @@ extension SettingsError {
         remedy: "mount /proc in the container or the root directory of the program"
     )
 
+    /// The error of a list with an administrator's file that is not at the beginning.
+    static let managedBehindOthers = SettingsError(
+        .conflictingDeclarations,
+        fact: "a managed file is behind another source in the list of sources",
+        consequence: "it takes precedence over that source all the same",
+        remedy: "write '.managed' at the beginning of the list"
+    )
+
+    /// The error of a list that names the store twice.
+    static let storedTwice = SettingsError(
+        .conflictingDeclarations,
+        fact: "'.stored' is in the list of sources more than once",
+        consequence: "only the first one counts",
+        remedy: "remove the others"
+    )
+
     /// The error of a change of a managed key.
     static func managed(_ key: String?, at location: Location) -> SettingsError {
         SettingsError(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See Documentation/Decisions/Layers.md, "A suite can be a base".
+// See Documentation/Decisions/Layers.md, "A suite can be a source".
 
 /// The stored values of a suite that is a layer of another one.
 ///

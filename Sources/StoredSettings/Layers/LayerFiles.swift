@@ -18,6 +18,7 @@ final class LayerFiles: Sendable {
         var isWatched: Bool { watch != nil || isPolling }
     }
 
+    /// All sources of the suite, in order of precedence.
     let sources: [LayerSource]
     private let system: SystemCalls
     private let loader: Locked<LayerLoader>
@@ -48,11 +49,7 @@ final class LayerFiles: Sendable {
     }
 
     /// Whether an administrator's file may manage keys.
-    var hasManaged: Bool {
-        sources.contains { source in
-            if case .managed = source { true } else { false }
-        }
-    }
+    var hasManaged: Bool { sources.contains(where: \.isManaged) }
 
     /// Whether events report the changes of the files.
     var hasEvents: Bool { state.withLock { $0.watch != nil } }

@@ -6,35 +6,52 @@ final class LayerList: Sendable {
     /// not worth more.
     static let maximumOfReads = 16
 
-    /// The overrides, in order of precedence.
-    let overrides: [SettingsOverride]
-    /// The bases, in order of precedence.
-    let bases: [SettingsBase]
-    /// The files and suites of the layers; `nil` for layers whose values do not change.
+    /// All sources, in order of precedence, with the store at one place.
+    let sources: [LayerSource]
+    /// The index of the store.
+    private let position: Int
+    /// The files and suites among the sources; `nil` for sources whose values do not change.
     let files: LayerFiles?
     private let reported = Locked<Set<String>>([])
 
-    /// Creates a list; `nil` when it would be empty.
+    /// Creates a list; `nil` if the store would be the only source.
     ///
     /// - Parameters:
-    ///   - overrides: The sources above the store, in any order.
-    ///   - bases: The sources beneath it, in any order.
+    ///   - given: The sources in the order of the program.
     ///   - name: The name of the suite.
     ///   - engine: The engine of the suite, which is notified of changes.
+    ///   - reporter: Receives the errors of the order.
     init?(
-        _ overrides: [SettingsOverride],
-        _ bases: [SettingsBase] = [],
+        _ given: [SettingsSource],
         suiteName name: String,
-        engine: SettingsEngine
+        engine: SettingsEngine,
+        reporter: any SettingsReporter
     ) {
-        guard !overrides.isEmpty || !bases.isEmpty else { return nil }
-        self.overrides = overrides.byPrecedence
-        self.bases = bases.byPrecedence
-        // A store is no base of itself.
-        let sources = LayerSource.all(self.overrides, self.bases, suiteName: name)
-            .filter { $0.suite?.engine !== engine }
-        files = sources.isEmpty ? nil : engine.layerFiles(of: sources)
+        // A store is no source of itself a second time.
+        let all = given.flatMap { $0.resolved(suiteName: name) }.filter { $0.suite?.engine !== engine }
+        let managed = all.filter(\.isManaged)
+        let others = all.filter { !$0.isManaged && $0 != .stored }
+        guard !managed.isEmpty || !others.isEmpty else { return nil }
+        let before = all.firstIndex(of: .stored) ?? all.firstIndex(where: \.isBeneathStore) ?? all.endIndex
+        position = managed.count + all[..<before].count { !$0.isManaged }
+        var sources = managed + others
+        sources.insert(.stored, at: position)
+        self.sources = sources
+        files = sources.contains(where: \.canChange) ? engine.layerFiles(of: sources) : nil
+        var errors: [SettingsError] = []
+        if !all.starts(with: managed) { errors.append(.managedBehindOthers) }
+        if all.count(where: { $0 == .stored }) > 1 { errors.append(.storedTwice) }
+        for var error in errors {
+            error.suite = name
+            reporter.report(error)
+        }
     }
+
+    /// The sources above the store.
+    var overrides: ArraySlice<LayerSource> { sources[..<position] }
+
+    /// The sources beneath the store.
+    var bases: ArraySlice<LayerSource> { sources[(position + 1)...] }
 
     /// The newest contents of the files that are known; reads them first if that was not done before.
     var snapshot: LayerSnapshot { files?.snapshot ?? .empty }
@@ -46,13 +63,13 @@ final class LayerList: Sendable {
 
     /// Records the variables of a setting, which name no files for other settings.
     func addVariables(of keys: StoredKeys, _ traits: SettingTraits) {
-        files?.addVariables(overrides.flatMap { OverrideNames(of: keys, traits, in: $0).all }, ofKey: keys.current)
+        files?.addVariables(sources.flatMap { OverrideNames(of: keys, traits, in: $0).all }, ofKey: keys.current)
     }
 
     /// The prefixes of the variables of the suite.
     var prefixes: [String] {
-        overrides.compactMap { override in
-            if case .environment(_, let prefix, _) = override.source { prefix } else { nil }
+        sources.compactMap { source in
+            if case .environment(_, let prefix, _) = source { prefix } else { nil }
         }
     }
 
@@ -72,11 +89,20 @@ final class LayerList: Sendable {
     }
 }
 
+extension LayerSource {
+    /// Whether the store comes before the source where a list does not name it.
+    fileprivate var isBeneathStore: Bool {
+        switch self {
+        case .suite, .directory, .file: true
+        case .managed, .commandLine, .environment, .secretDirectory, .stored: false
+        }
+    }
+}
+
 extension LayerList? {
     /// Whether both lists result in the same values.
     func isLike(_ other: LayerList?) -> Bool {
-        self === other
-            || self?.files === other?.files && self?.overrides == other?.overrides && self?.bases == other?.bases
+        self === other || self?.files === other?.files && self?.sources == other?.sources
     }
 }
 

@@ -36,9 +36,9 @@ struct LayerLoader {
         for source in sources {
             switch source {
             case .managed(let path): look(at: path, isManaged: true)
-            case .base(let path): look(at: path)
-            case .baseDirectory(let path): look(atDirectory: path)
-            case .secretDirectory, .secretVariables, .suite: break
+            case .file(let path): look(at: path)
+            case .directory(let path): look(atDirectory: path)
+            case .commandLine, .environment, .secretDirectory, .stored, .suite: break
             }
         }
         for path in secrets.keys { look(atSecret: path) }
@@ -104,19 +104,17 @@ extension LayerLoader {
         var hidden: Set<FilePath> = []
         return LayerSnapshot(
             number: lastNumber,
-            managed: sources.flatMap { source -> [LayerDocument] in
-                if case .managed(let path) = source { documents(at: [path]) } else { [] }
-            },
-            bases: sources.flatMap { source -> [LayerDocument] in
+            groups: sources.map { source -> [LayerDocument] in
                 switch source {
-                case .base(let path): return documents(at: [path])
+                case .managed(let path): return documents(at: [path], .managed)
+                case .file(let path): return documents(at: [path], .file)
                 case .suite(let suite): return [LayerDocument(suite, contents: suites[suite, default: [:]])]
-                case .baseDirectory(let path):
+                case .directory(let path):
                     let names = dropIns[path, default: []].filter { !hidden.contains($0) }
                     hidden.formUnion(names.filter { documents[path.appending($0)]?.isHiding == true })
                     // The last one takes precedence.
-                    return documents(at: names.reversed().map(path.appending))
-                default: return []
+                    return documents(at: names.reversed().map(path.appending), .file)
+                case .commandLine, .environment, .secretDirectory, .stored: return []
                 }
             },
             secrets: secrets.compactMapValues { file in
@@ -126,11 +124,12 @@ extension LayerLoader {
         )
     }
 
-    private func documents(at paths: [FilePath]) -> [LayerDocument] {
+    private func documents(at paths: [FilePath], _ layer: SettingsLayer) -> [LayerDocument] {
         paths.compactMap { path in
             guard let file = documents[path], file.exists else { return nil }
             return LayerDocument(
                 origin: .file(path),
+                layer: layer,
                 contents: file.contents ?? [:],
                 problem: file.problem,
                 isUnknown: file.contents == nil
@@ -153,14 +152,14 @@ extension LayerLoader {
         var places = Places()
         for source in sources {
             switch source {
-            case .managed(let path), .base(let path):
+            case .managed(let path), .file(let path):
                 places.files.append(path)
-            case .baseDirectory(let path):
+            case .directory(let path):
                 places.directories.append(path)
                 places.files += dropIns[path, default: []].map(path.appending)
             case .secretDirectory(let path):
                 places.directories.append(path)
-            case .secretVariables, .suite:
+            case .commandLine, .environment, .stored, .suite:
                 break
             }
         }

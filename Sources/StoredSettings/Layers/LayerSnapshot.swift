@@ -4,10 +4,8 @@
 final class LayerSnapshot: Sendable {
     /// Increases with each snapshot of the same files.
     let number: UInt64
-    /// The managed files that exist, highest precedence first.
-    let managed: [LayerDocument]
-    /// The suites and the existing files beneath the store, highest precedence first.
-    let bases: [LayerDocument]
+    /// The suites and the existing files of each source, highest precedence first.
+    private let groups: [[LayerDocument]]
     /// The secrets that exist, of those that settings have asked for.
     let secrets: [FilePath: LayerSecret]
     /// The errors of the directories that cannot be read.
@@ -15,14 +13,12 @@ final class LayerSnapshot: Sendable {
 
     init(
         number: UInt64,
-        managed: [LayerDocument] = [],
-        bases: [LayerDocument] = [],
+        groups: [[LayerDocument]] = [],
         secrets: [FilePath: LayerSecret] = [:],
         directoryProblems: [SettingsError] = []
     ) {
         self.number = number
-        self.managed = managed
-        self.bases = bases
+        self.groups = groups
         self.secrets = secrets
         self.directoryProblems = directoryProblems
     }
@@ -30,8 +26,11 @@ final class LayerSnapshot: Sendable {
     /// The snapshot of layers without files.
     static let empty = LayerSnapshot(number: 0)
 
-    /// All suites and files with several values.
-    var documents: [LayerDocument] { managed + bases }
+    /// All suites and files with several values, highest precedence first.
+    var documents: [LayerDocument] { groups.flatMap(\.self) }
+
+    /// Returns those of a source.
+    func documents(ofSource index: Int) -> [LayerDocument] { groups.isEmpty ? [] : groups[index] }
 
     /// The errors of the files with several values and of the directories.
     var problems: [SettingsError] { documents.compactMap(\.problem) + directoryProblems }
@@ -39,7 +38,7 @@ final class LayerSnapshot: Sendable {
     /// The error of a change of some keys if one of them is managed, whether or not its value can be used; otherwise
     /// `nil`.
     func managedError(forKeys keys: [String]) -> SettingsError? {
-        for document in managed {
+        for document in documents where document.layer == .managed {
             if document.isUnknown {
                 return .unknownManagement(keys.first, in: FilePath(document.source), because: document.problem)
             }
@@ -73,6 +72,7 @@ struct LayerDocument: Sendable {
     }
 
     let origin: Origin
+    let layer: SettingsLayer
     /// The last good values, without `$schema`.
     let contents: [String: StoredValue]
     /// The error that prevents reading the file.
@@ -118,7 +118,7 @@ struct LayerDocument: Sendable {
 extension LayerDocument {
     /// The values of another suite.
     init(_ suite: SettingsSuite, contents: [String: StoredValue]) {
-        self.init(origin: .suite(suite), contents: contents, problem: nil, isUnknown: false)
+        self.init(origin: .suite(suite), layer: .suite, contents: contents, problem: nil, isUnknown: false)
     }
 }
 

@@ -42,21 +42,21 @@ enum OverrideName {
     }
 }
 
-/// The flags or the variables of a setting in one override.
+/// The flags or the variables of a setting in one source.
 package struct OverrideNames {
     /// The flag with its dashes, or the variable; `nil` for a key without letters and digits.
     package let current: String?
     /// The other names that follow from old keys.
     let old: [String]
 
-    init(of keys: StoredKeys, _ traits: SettingTraits, in override: SettingsOverride) {
+    init(of keys: StoredKeys, _ traits: SettingTraits, in source: LayerSource) {
         let (own, name): (String?, (String) -> String?) =
-            switch override.source {
+            switch source {
             case .commandLine:
                 (traits.flag.map { "--" + $0 }, { "--" + OverrideName.flag(forKey: $0) })
             case .environment(_, let prefix, _):
                 (traits.environmentVariable, { OverrideName.variable(forKey: $0, prefix: prefix) })
-            case .managed, .secrets:
+            default:
                 (nil, { _ in nil })
             }
         let current = own ?? name(keys.current)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See Documentation/Decisions/Overrides-and-migrations.md, "The command line wins over the environment".
+// See Documentation/Decisions/Overrides-and-migrations.md, "A text is what its type can read".
 
 /// The possible interpretations of an override's string as a stored value.
 ///

@@ -52,7 +52,7 @@ extension CommandInvocation {
     /// Says when the stored value, or the default after its removal, is not the value that programs use.
     private func showEffect(on setting: AnySetting) {
         let used = setting.base.summary
-        if used.layer.hidesStore {
+        if used.hidesStore {
             console.show(message: "\(program): '\(setting.key)' is changed, but another layer hides it: \(used.text)")
         }
         if setting.traits.requiresRestart {

@@ -5,12 +5,12 @@ public import StoredSettings
 extension SettingsCatalog {
     /// Returns a table of all settings in Markdown, for the documentation of a program.
     ///
-    /// It contains key, type, default, flag and variable if the suite has such overrides, and help.
+    /// It contains key, type, default, flag and variable if the suite has such sources, and help.
     public func markdown() -> String {
         suites.map { suite in
             let settings = filter { $0.suite == suite }
-            let sources = suite.overrides.filter(\.hasNames)
-            let head = ["Key", "Type", "Default"] + sources.map(\.title) + ["Description"]
+            let sources = suite.sources.filter { $0.hasFlags || $0.hasVariables }
+            let head = ["Key", "Type", "Default"] + sources.map { $0.hasFlags ? "Flag" : "Variable" } + ["Description"]
             let rows = settings.map { setting in
                 [setting.key.code, setting.valueForm, setting.defaultText?.code ?? ""]
                     + sources.map { setting.names(in: $0).current?.code ?? "" } + [setting.helpCell]
@@ -37,13 +37,6 @@ extension AnySetting {
         if let deprecation = traits.deprecation { sentences.append("Deprecated: \(deprecation)") }
         return sentences.filter { !$0.isEmpty }.joined(separator: " ").inCell
     }
-}
-
-extension SettingsOverride {
-    /// Whether each key has a name of its own in the override.
-    fileprivate var hasNames: Bool { [.commandLine, .environment].contains(layer) }
-
-    fileprivate var title: String { layer == .commandLine ? "Flag" : "Variable" }
 }
 
 extension String {

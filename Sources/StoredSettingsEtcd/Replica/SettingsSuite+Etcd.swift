@@ -20,7 +20,7 @@ extension SettingsSuite {
     ///   - prefix: The prefix of all keys in etcd; `nil` for `settings/NAME/`. It must not begin with that of another
     ///     suite.
     ///   - configuration: The user, the file of the replica, and the timeouts.
-    ///   - overrides: The sources whose values win over stored values.
+    ///   - sources: The sources of values, in order of precedence: see `SettingsSource`.
     ///   - reporter: Receives failures that cannot be thrown.
     /// - Returns: The suite, which connects when it is first used.
     /// - Throws: ``EtcdTransportError`` if the address of a server is invalid; `SettingsError` if a suite of this process on
@@ -30,7 +30,7 @@ extension SettingsSuite {
         endpoints: [String],
         prefix: String? = nil,
         configuration: EtcdStore.Configuration = EtcdStore.Configuration(),
-        overrides: [SettingsOverride] = [],
+        sources: [SettingsSource] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) throws -> SettingsSuite {
         var configuration = configuration
@@ -41,6 +41,6 @@ extension SettingsSuite {
         let transport = try SocketTransport(endpoints)
         let store = EtcdStore(transport, prefix: prefix ?? "settings/\(name)/", configuration: configuration)
         try store.replica.checkOwner()
-        return SettingsSuite(store: store, name: name, overrides: overrides, reporter: reporter)
+        return SettingsSuite(store: store, name: name, sources: sources, reporter: reporter)
     }
 }

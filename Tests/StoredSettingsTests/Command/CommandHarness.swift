@@ -44,8 +44,8 @@ struct CommandHarness: Sendable {
         let errors = Mutex("")
     }
 
-    init(_ values: [String: StoredValue] = [:], overrides: [SettingsOverride] = []) {
-        self.init(suite: .inMemory(values, overrides: overrides, reporter: RecordingReporter()))
+    init(_ values: [String: StoredValue] = [:], sources: [SettingsSource] = []) {
+        self.init(suite: .inMemory(values, sources: sources, reporter: RecordingReporter()))
     }
 
     init(suite: SettingsSuite) {

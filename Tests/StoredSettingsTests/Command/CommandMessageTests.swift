@@ -51,9 +51,8 @@ struct CommandMessageTests {
         @DefaultStorageOptional(key: "token") var token: String?
     }
 
-    private func harness(_ values: [String: StoredValue] = [:], _ overrides: [SettingsOverride] = []) -> CommandHarness
-    {
-        let suite = SettingsSuite.inMemory(values, overrides: overrides, reporter: RecordingReporter())
+    private func harness(_ values: [String: StoredValue] = [:], _ sources: [SettingsSource] = []) -> CommandHarness {
+        let suite = SettingsSuite.inMemory(values, sources: sources, reporter: RecordingReporter())
         return CommandHarness(suite, SettingsSuite.withStandard(suite) { SettingsCatalog(Service()) })
     }
 
@@ -160,7 +159,7 @@ struct CommandMessageTests {
     @Test("a base beneath the store hides no change")
     func base() async {
         let fleet = SettingsSuite.inMemory(["port": 1])
-        let suite = SettingsSuite.inMemory(["port": 2], bases: [.suite(fleet)], reporter: RecordingReporter())
+        let suite = SettingsSuite.inMemory(["port": 2], sources: [.suite(fleet)], reporter: RecordingReporter())
         let harness = CommandHarness(suite, SettingsCatalog(Setting("port", default: 80, suite: suite)))
         #expect(await harness.run("unset", "port") == .init(code: 0, output: "", errors: ""))
         #expect(await harness.run("get", "port").output == "1\n")

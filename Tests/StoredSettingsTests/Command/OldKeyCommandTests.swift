@@ -23,7 +23,7 @@ struct OldKeyCommandTests {
     func unsetAlone() async {
         let harness = CommandHarness(
             ["max_limit": 81],
-            overrides: [.environment(["ACME_LIMIT": "5"], prefix: "ACME_")]
+            sources: [.environment(["ACME_LIMIT": "5"], prefix: "ACME_")]
         )
         let result = await harness.run("unset", "max_limit")
         #expect(result.code == 0)

@@ -123,7 +123,7 @@ struct ReadingCommandTests {
     func secrets() async throws {
         let harness = CommandHarness(
             ["token": "s3cret"],
-            overrides: [.environment(["ACME_TOKEN": "s3cret2"], prefix: "ACME_")]
+            sources: [.environment(["ACME_TOKEN": "s3cret2"], prefix: "ACME_")]
         )
         for arguments in [
             ["list"], ["list", "--json"], ["get", "token"], ["get", "token", "--json"], ["explain"], ["export"],

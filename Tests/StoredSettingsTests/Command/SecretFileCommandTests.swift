@@ -15,8 +15,8 @@ struct SecretFileCommandTests {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/motd"
             try file.overwriteFile(with: "hunter2")
-            let overrides: [SettingsOverride] = [.secrets(directory: directory)]
-            try await body(CommandHarness(["motd": "stored"], overrides: overrides), file)
+            let sources: [SettingsSource] = [.secrets(directory: directory)]
+            try await body(CommandHarness(["motd": "stored"], sources: sources), file)
         }
     }
 

@@ -102,7 +102,7 @@ struct TransferCommandTests {
     func suitesOfOneStore() async throws {
         let store = InMemoryStore(["a": 2, "b": 3, "other": 4])
         let first = SettingsSuite(store: store, name: "one")
-        let second = SettingsSuite(store: store, name: "one", overrides: [.environment([:], prefix: "X_")])
+        let second = SettingsSuite(store: store, name: "one", sources: [.environment([:], prefix: "X_")])
         let catalog = SettingsCatalog((Setting("a", default: 1, suite: first), Setting("b", default: 1, suite: second)))
         let harness = CommandHarness(first, catalog)
         let text = await harness.run("export", "--force").output

@@ -78,7 +78,7 @@ struct WatchCommandTests {
             let path = "\(directory)/base.json"
             try path.overwriteFile(with: #"{"max_limit": 5}"#)
             let fleet = SettingsSuite.inMemory(["port": 1, "ratio": 0.25])
-            let suite = SettingsSuite.inMemory(["ratio": 1.5], bases: [.suite(fleet), .file(path)])
+            let suite = SettingsSuite.inMemory(["ratio": 1.5], sources: [.suite(fleet), .file(path)])
             let harness = CommandHarness(suite: suite)
             let task = Task { await harness.run("watch", "--initial", "port", "ratio", "limit") }
             await eventually("the current values") { harness.output == "port=1\nratio=1.5\nlimit=5\n" }

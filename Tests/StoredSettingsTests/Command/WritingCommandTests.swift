@@ -112,7 +112,7 @@ struct WritingCommandTests {
 
     @Test("set and unset name a layer that hides the change, and a restart that is necessary")
     func effects() async {
-        let harness = CommandHarness(overrides: [.environment(["ACME_PORT": "81"], prefix: "ACME_")])
+        let harness = CommandHarness(sources: [.environment(["ACME_PORT": "81"], prefix: "ACME_")])
         let result = await harness.run("set", "port", "82")
         #expect(result.code == 0)
         let messages = result.errors.split(separator: "\n")

@@ -38,7 +38,7 @@ struct CatalogOutputTests {
     func explanation() {
         let suite = SettingsSuite.inMemory(
             ["port": 1, "token": "shh"],
-            overrides: [.commandLine(["--level", "debug"])]
+            sources: [.commandLine(["--level", "debug"])]
         )
         #expect(
             catalog(suite).explain() == """
@@ -96,7 +96,7 @@ struct CatalogOutputTests {
 
     @Test("the table in Markdown has each setting in a row, and no line break or unescaped bar in a cell")
     func markdown() {
-        let suite = SettingsSuite.inMemory(overrides: [.commandLine([]), .environment([:], prefix: "ACME_")])
+        let suite = SettingsSuite.inMemory(sources: [.commandLine([]), .environment([:], prefix: "ACME_")])
         #expect(
             catalog(suite).markdown() == """
                 | Key | Type | Default | Flag | Variable | Description |

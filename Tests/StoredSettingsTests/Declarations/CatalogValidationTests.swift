@@ -34,7 +34,7 @@ struct CatalogValidationTests {
             try path.replaceFile(with: file)
             let suite = SettingsSuite(
                 fileAt: path,
-                overrides: [.commandLine(arguments), .environment(variables, prefix: "ACME_")],
+                sources: [.commandLine(arguments), .environment(variables, prefix: "ACME_")],
                 reporter: reporter
             )
             let catalog = SettingsSuite.withStandard(suite) { SettingsCatalog(Server()) }
@@ -105,7 +105,7 @@ struct CatalogValidationTests {
     @Test("suggests the file of the present variable of a renamed setting")
     func renamedFile() {
         let variables = ["ACME_MAXX_FILE": "/x"]
-        let suite = SettingsSuite.inMemory(overrides: [.environment(variables, prefix: "ACME_", files: true)])
+        let suite = SettingsSuite.inMemory(sources: [.environment(variables, prefix: "ACME_", files: true)])
         let setting = Setting("limit", default: 1, suite: suite, traits: .renamed(from: "max"))
         let errors = SettingsCatalog(setting).findProblems().errors
         #expect(errors.map(\.remedy) == ["set ACME_LIMIT_FILE if that is meant, or unset ACME_MAXX_FILE"])
@@ -165,11 +165,11 @@ struct CatalogValidationTests {
     @Test("knows the variables of all suites, and assigns a variable to the longest prefix")
     func prefixes() {
         let variables = ["A_PORT": "1", "A_DB_HOST": "x", "A_DB_HSOT": "x"]
-        let one = SettingsSuite.inMemory(overrides: [.environment(variables, prefix: "A_")])
+        let one = SettingsSuite.inMemory(sources: [.environment(variables, prefix: "A_")])
         let two = SettingsSuite(
             store: InMemoryStore(),
             name: "two",
-            overrides: [.environment(variables, prefix: "A_DB_"), .environment(variables, prefix: "A_")]
+            sources: [.environment(variables, prefix: "A_DB_"), .environment(variables, prefix: "A_")]
         )
         let port = Setting("port", default: 1, suite: one)
         let host = Setting("host", default: "", suite: two)
@@ -219,9 +219,9 @@ struct CatalogValidationTests {
         }
         try await fleet.setStoredValue(1, forKey: "prot")
         try await group.setStoredValue(1, forKey: "prot")
-        let whole = SettingsSuite.inMemory(bases: [.suite(group)])
+        let whole = SettingsSuite.inMemory(sources: [.suite(group)])
         #expect(SettingsCatalog(Setting("n", default: 1, suite: whole)).findProblems().errors.map(\.key) == ["prot"])
-        let suite = SettingsSuite.inMemory(bases: [.suite(fleet)])
+        let suite = SettingsSuite.inMemory(sources: [.suite(fleet)])
         let catalog = SettingsCatalog(
             Setting("n", default: 1, suite: suite),
             Setting("db.prot", default: 1, suite: suite),
@@ -232,7 +232,7 @@ struct CatalogValidationTests {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/base.json"
             try path.replaceFile(with: #"{"storedSettings.migrations": ["one"], "prot": 1}"#)
-            let based = SettingsSuite.inMemory(bases: [.file(path)])
+            let based = SettingsSuite.inMemory(sources: [.file(path)])
             #expect(
                 SettingsCatalog(Setting("n", default: 1, suite: based)).findProblems().errors.map(\.key) == ["prot"]
             )
@@ -253,7 +253,7 @@ struct CatalogValidationTests {
     func sharedStore() {
         let store = InMemoryStore(["x": 1, "n": "x"])
         let one = SettingsSuite(store: store)
-        let two = SettingsSuite(store: store, overrides: [.commandLine([])])
+        let two = SettingsSuite(store: store, sources: [.commandLine([])])
         let catalog = SettingsCatalog(Setting("n", default: 1, suite: one), Setting("n", default: 1, suite: two))
         #expect(catalog.findProblems().errors.map(\.key) == ["n", "x"])
         #expect(catalog.sampleFile(hasComments: false) == "{\n  \"n\": 1\n}\n")
@@ -264,7 +264,7 @@ struct CatalogValidationTests {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
             try path.replaceFile(with: "{\n  \"max\": \"x\"\n}\n")
-            let suite = SettingsSuite(fileAt: path, overrides: [.commandLine(["--limit", "3"])], reporter: reporter)
+            let suite = SettingsSuite(fileAt: path, sources: [.commandLine(["--limit", "3"])], reporter: reporter)
             let catalog = SettingsCatalog(Setting("limit", default: 1, suite: suite, traits: .renamed(from: "max")))
             let error = try #require(catalog.findProblems().errors.first)
             #expect(error.location?.line == 2)
@@ -280,7 +280,7 @@ struct CatalogValidationTests {
         {
             let suite = SettingsSuite.inMemory(
                 values,
-                overrides: [.environment(["A_N": "9"], prefix: "A_"), .commandLine(["--n", "x"])],
+                sources: [.commandLine(["--n", "x"]), .environment(["A_N": "9"], prefix: "A_")],
                 reporter: reporter
             )
             let setting = Setting("n", default: 1, suite: suite, in: 0...5)
@@ -312,8 +312,8 @@ struct CatalogValidationTests {
 
     @Test("tells how to correct a flag or a variable that is outside of the range")
     func remedies() {
-        let suite = SettingsSuite.inMemory(overrides: [
-            .environment(["A_N": "9"], prefix: "A_"), .commandLine(["--n", "8"]),
+        let suite = SettingsSuite.inMemory(sources: [
+            .commandLine(["--n", "8"]), .environment(["A_N": "9"], prefix: "A_"),
         ])
         let errors = SettingsCatalog(Setting("n", default: 1, suite: suite, in: 0...5)).findProblems().errors
         #expect(
@@ -325,7 +325,7 @@ struct CatalogValidationTests {
 
     @Test("reads the variables of the process if no others are given")
     func processEnvironment() throws {
-        let suite = SettingsSuite.inMemory(overrides: [.environment(prefix: "PA")])
+        let suite = SettingsSuite.inMemory(sources: [.environment(prefix: "PA")])
         let catalog = SettingsSuite.withStandard(suite) { SettingsCatalog(Server()) }
         let facts = catalog.findProblems().errors.map(\.fact)
         #expect(facts.contains("no setting has the environment variable PATH"))

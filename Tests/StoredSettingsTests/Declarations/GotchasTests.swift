@@ -36,7 +36,7 @@ struct GotchasTests {
 
     @Test("under an override, += stores one more than the override, and an update changes the value beneath it")
     func incrementUnderOverride() throws {
-        let suite = SettingsSuite.inMemory(["retries": 10], overrides: [.commandLine(["--retries", "3"])])
+        let suite = SettingsSuite.inMemory(["retries": 10], sources: [.commandLine(["--retries", "3"])])
         let settings = SettingsSuite.withStandard(suite) { ServerSettings() }
         #expect(try settings.$retries.update { $0 += 1 } == 11)
         #expect(suite.snapshot() == ["retries": 11])

@@ -237,8 +237,7 @@ struct HeldValuesTests {
             let pool = PoolSettings(
                 .inMemory(
                     ["least": 5],
-                    overrides: isOverride ? [.managed(path)] : [],
-                    bases: isOverride ? [] : [.file(path)],
+                    sources: [isOverride ? .managed(path) : .file(path)],
                     reporter: reporter
                 )
             )

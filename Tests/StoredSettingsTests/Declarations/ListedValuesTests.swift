@@ -19,7 +19,7 @@ struct ListedValuesTests {
         @DefaultStorage(key: "start", in: [Date(timeIntervalSince1970: 0)]) var start = Date(timeIntervalSince1970: 0)
     }
 
-    private let suite = SettingsSuite.inMemory(overrides: [.commandLine(["--mode", "slow"])])
+    private let suite = SettingsSuite.inMemory(sources: [.commandLine(["--mode", "slow"])])
 
     private var server: Server { SettingsSuite.withStandard(suite) { Server() } }
 
@@ -64,7 +64,7 @@ struct ListedValuesTests {
             @DefaultStorage(key: "pause", in: [.milliseconds(5), .seconds(7_200)]) var pause = Duration.milliseconds(5)
             @DefaultStorageOptional(key: "rest", in: Duration.zero..<(.seconds(90))) var rest: Duration?
         }
-        let suite = SettingsSuite.inMemory(overrides: [.commandLine([])])
+        let suite = SettingsSuite.inMemory(sources: [.commandLine([])])
         let client = SettingsSuite.withStandard(suite) { Client() }
         let catalog = SettingsCatalog(client)
         #expect(catalog.map(\.validValues) == ["10ms...60s", "5ms, 2h", "0s..<90s"])
@@ -91,7 +91,7 @@ struct ListedValuesTests {
         let reporter = RecordingReporter()
         let suite = SettingsSuite.inMemory(
             ["format": "xml"],
-            overrides: [.environment(["SIZE": "3"], prefix: "")],
+            sources: [.environment(["SIZE": "3"], prefix: "")],
             reporter: reporter
         )
         let server = SettingsSuite.withStandard(suite) { Server() }

@@ -16,14 +16,14 @@ struct NamedSuiteTests {
     @Test("has the overrides and the reporter of its configuration, unless it is created with its own")
     func configured() throws {
         let (name, reporter) = ("test.named.configured", RecordingReporter())
-        try SettingsSuite.configure(name, overrides: [.environment(["X_PORT": "5"], prefix: "X_")], reporter: reporter)
+        try SettingsSuite.configure(name, sources: [.environment(["X_PORT": "5"], prefix: "X_")], reporter: reporter)
         let suite = SettingsSuite(name)
-        #expect(suite.layers?.overrides.count == 1)
+        #expect(suite.layers?.sources.count == 2)
         #expect(suite.reporter === reporter)
         let literal: SettingsSuite = "test.named.configured"
         #expect(literal == suite)
         #expect(Setting("port", default: 1, suite: "test.named.configured").value == 5)
-        let other = SettingsSuite(name, overrides: [.commandLine(["--port", "7"])], reporter: reporter)
+        let other = SettingsSuite(name, sources: [.commandLine(["--port", "7"])], reporter: reporter)
         #expect(Setting("port", default: 1, suite: other).value == 7)
         #expect(SettingsSuite("test.named.other").layers == nil)
     }
@@ -31,19 +31,19 @@ struct NamedSuiteTests {
     @Test("takes from its configuration what it is not created with")
     func partlyConfigured() throws {
         let (name, configured, own) = ("test.named.partly", RecordingReporter(), RecordingReporter())
-        let override = SettingsOverride.environment(["X_PORT": "5"], prefix: "X_")
-        try SettingsSuite.configure(name, overrides: [override], reporter: configured)
+        let override = SettingsSource.environment(["X_PORT": "5"], prefix: "X_")
+        try SettingsSuite.configure(name, sources: [override], reporter: configured)
         let reporting = SettingsSuite(name, reporter: own)
         #expect(reporting.reporter === own)
         #expect(Setting("port", default: 1, suite: reporting).value == 5)
-        let overriding = SettingsSuite(name, overrides: [.commandLine(["--port", "7"])])
+        let overriding = SettingsSuite(name, sources: [.commandLine(["--port", "7"])])
         #expect(overriding.reporter === configured)
         #expect(Setting("port", default: 1, suite: overriding).value == 7)
-        let replacement = SettingsSuite.inMemory(overrides: [.commandLine(["--port", "8"])], reporter: configured)
+        let replacement = SettingsSuite.inMemory(sources: [.commandLine(["--port", "8"])], reporter: configured)
         SettingsSuite.withSuites([name: replacement]) {
             #expect(Setting("port", default: 1, suite: SettingsSuite(name, reporter: own)).value == 8)
-            #expect(SettingsSuite(name, overrides: [.commandLine([])]).reporter === configured)
-            #expect(SettingsSuite(name, overrides: [.commandLine([])]).layers?.overrides == [.commandLine([])])
+            #expect(SettingsSuite(name, sources: [.commandLine([])]).reporter === configured)
+            #expect(SettingsSuite(name, sources: [.commandLine([])]).layers?.sources == [.commandLine([]), .stored])
         }
     }
 
@@ -65,7 +65,7 @@ struct NamedSuiteTests {
             let name = "test.named.race.\(number)"
             async let isConfigured =
                 Task.detached {
-                    (try? SettingsSuite.configure(name, overrides: [.commandLine([])])) != nil
+                    (try? SettingsSuite.configure(name, sources: [.commandLine([])])) != nil
                 }
                 .value
             async let suite = Task.detached { SettingsSuite(name) }.value
@@ -101,8 +101,8 @@ struct NamedSuiteTests {
     func replacedWithOverrides() {
         let reporter = RecordingReporter()
         SettingsSuite.withSuites(["test.named.proxy": .inMemory(["port": 1, "n": 2])]) {
-            let overrides = [SettingsOverride.commandLine(["--port", "5"])]
-            let suite = SettingsSuite("test.named.proxy", overrides: overrides, reporter: reporter)
+            let sources = [SettingsSource.commandLine(["--port", "5"])]
+            let suite = SettingsSuite("test.named.proxy", sources: sources, reporter: reporter)
             #expect(Setting("port", default: 0, suite: suite).value == 5)
             #expect(Setting("n", default: 0, suite: suite).value == 2)
             #expect(suite.reporter === reporter)

@@ -15,7 +15,7 @@ struct OldNameTests {
         traits: SettingTraits = []
     ) -> Setting<Int> {
         let suite = SettingsSuite.inMemory(
-            overrides: [.commandLine(arguments), .environment(variables, prefix: "X_")],
+            sources: [.commandLine(arguments), .environment(variables, prefix: "X_")],
             reporter: reporter
         )
         let renamed = SettingTraits.renamed(from: "max_conn", "limit")
@@ -78,7 +78,7 @@ struct OldNameTests {
     @Test("that are equal to the new names are not old")
     func equal() {
         let suite = SettingsSuite.inMemory(
-            overrides: [.commandLine(["--max-conn", "5"]), .environment(["X_MAX_CONN": "6"], prefix: "X_")],
+            sources: [.commandLine(["--max-conn", "5"]), .environment(["X_MAX_CONN": "6"], prefix: "X_")],
             reporter: reporter
         )
         let setting = Setting("maxConn", default: 1, suite: suite, traits: .renamed(from: "max_conn"))
@@ -91,7 +91,7 @@ struct OldNameTests {
 @Suite("Flags and variables of several settings")
 struct SharedNameTests {
     private func conflicts(_ settings: (SettingsSuite) -> [Any]) -> [String] {
-        let suite = SettingsSuite.inMemory(overrides: [.commandLine([]), .environment([:], prefix: "X_")])
+        let suite = SettingsSuite.inMemory(sources: [.commandLine([]), .environment([:], prefix: "X_")])
         var search = CatalogSearch()
         for setting in settings(suite) { search.visit(setting) }
         search.finish()
@@ -132,7 +132,7 @@ struct SharedNameTests {
             conflicts {
                 [
                     Setting("logLevel", default: 1, suite: $0), Setting("logLevel", default: 1, suite: $0),
-                    Setting("log.level", default: 1, suite: .inMemory(overrides: [.commandLine([])])),
+                    Setting("log.level", default: 1, suite: .inMemory(sources: [.commandLine([])])),
                 ]
             }
             .isEmpty

@@ -29,11 +29,10 @@ struct PartialTextTests {
 
     private func pace(
         _ stored: StoredValue? = nil,
-        overrides: [SettingsOverride] = [],
-        bases: [SettingsBase] = []
+        sources: [SettingsSource] = []
     ) -> (setting: Setting<Pace>, text: AnySetting) {
         let values = stored.map { ["pace": $0] } ?? [:]
-        let suite = SettingsSuite.inMemory(values, overrides: overrides, bases: bases, reporter: reporter)
+        let suite = SettingsSuite.inMemory(values, sources: sources, reporter: reporter)
         let setting = Setting("pace", default: Pace(), suite: suite)
         return (setting, SettingsCatalog(setting)[0])
     }
@@ -56,7 +55,7 @@ struct PartialTextTests {
     @Test("the members come from the value beneath the overrides, and an override still takes its own from the default")
     func layers() throws {
         let fleet = SettingsSuite.inMemory(["pace": ["perSecond": 9, "burst": 8]])
-        let (pace, text) = pace(overrides: [.commandLine(["--pace", "burst=1"])], bases: [.suite(fleet)])
+        let (pace, text) = pace(sources: [.commandLine(["--pace", "burst=1"]), .suite(fleet)])
         try text.set(text: "perSecond=3")
         #expect(pace.suite.storedValue(forKey: "pace") == ["perSecond": 3, "burst": 8])
         #expect(pace.value == Pace(burst: 1))

@@ -12,8 +12,8 @@ import Testing
 struct RequirementTests {
     private let reporter = RecordingReporter()
 
-    private func pool(_ values: [String: StoredValue] = [:], _ overrides: [SettingsOverride] = []) -> PoolSettings {
-        PoolSettings(.inMemory(values, overrides: overrides, reporter: reporter))
+    private func pool(_ values: [String: StoredValue] = [:], _ sources: [SettingsSource] = []) -> PoolSettings {
+        PoolSettings(.inMemory(values, sources: sources, reporter: reporter))
     }
 
     /// Runs a body with a pool in a file.

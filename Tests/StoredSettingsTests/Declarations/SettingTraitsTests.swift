@@ -40,7 +40,7 @@ struct SettingTraitsTests {
 
     @Test("the dashes of a flag may be written", arguments: ["port", "-port", "--port"])
     func dashes(flag: String) {
-        let suite = SettingsSuite.inMemory(overrides: [.commandLine(["--port", "5"])])
+        let suite = SettingsSuite.inMemory(sources: [.commandLine(["--port", "5"])])
         #expect(SettingTraits.flag(flag).flag == "port")
         #expect(Setting("n", default: 1, suite: suite, traits: .flag(flag)).value == 5)
     }
@@ -81,7 +81,7 @@ struct SettingTraitsTests {
 
     @Test("a flag and a variable of its own replace the names that are derived from the key")
     func names() {
-        let suite = SettingsSuite.inMemory(overrides: [
+        let suite = SettingsSuite.inMemory(sources: [
             .commandLine(["--listen", "2", "--port", "3"]),
             .environment(["LIMIT": "4", "ACME_MAX": "5"], prefix: "ACME_"),
         ])
@@ -97,7 +97,7 @@ struct SettingTraitsTests {
     func secret() throws {
         let suite = SettingsSuite.inMemory(
             ["token": "stored-secret", "codes": ["c-secret"]],
-            overrides: [.environment(["TOKEN": "given-secret"], prefix: "")]
+            sources: [.environment(["TOKEN": "given-secret"], prefix: "")]
         )
         let token = Setting("token", default: "default-secret", suite: suite, traits: .secret)
         let codes = Setting<[String]?>("codes", suite: suite, traits: .secret)
@@ -129,7 +129,7 @@ struct SettingTraitsTests {
         let reporter = RecordingReporter()
         let suite = SettingsSuite.inMemory(
             ["a": "hunter2", "b": "hunter2"],
-            overrides: [.environment(["A": "hunter2"], prefix: "")],
+            sources: [.environment(["A": "hunter2"], prefix: "")],
             reporter: reporter
         )
         let checked = Setting(

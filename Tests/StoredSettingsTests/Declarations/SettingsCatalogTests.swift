@@ -40,9 +40,9 @@ struct SettingsCatalogTests {
 
     private func catalog(
         _ values: [String: StoredValue] = [:],
-        overrides: [SettingsOverride] = []
+        sources: [SettingsSource] = []
     ) -> (SettingsCatalog, SettingsSuite) {
-        let suite = SettingsSuite.inMemory(values, overrides: overrides)
+        let suite = SettingsSuite.inMemory(values, sources: sources)
         return (SettingsSuite.withStandard(suite) { SettingsCatalog(Server()) }, suite)
     }
 
@@ -89,7 +89,7 @@ struct SettingsCatalogTests {
 
     @Test("has the values as texts, with their layer")
     func texts() throws {
-        let (catalog, suite) = catalog(["port": 9090, "level": "debug"], overrides: [.commandLine(["--port", "1"])])
+        let (catalog, suite) = catalog(["port": 9090, "level": "debug"], sources: [.commandLine(["--port", "1"])])
         #expect(catalog["port"]?.text == "1")
         #expect(catalog["port"]?.layer == .commandLine)
         #expect(catalog["level"]?.text == "debug")
@@ -146,21 +146,21 @@ struct SettingsCatalogTests {
 
     @Test("names its flag and its environment variable, if the suite reads them")
     func names() {
-        let overrides: [SettingsOverride] = [
+        let sources: [SettingsSource] = [
             .commandLine([]), .environment([:], prefix: "ACME_"), .environment([:], prefix: "B_"),
         ]
-        func setting(_ key: String, _ overrides: [SettingsOverride], _ traits: SettingTraits = []) -> AnySetting? {
-            SettingsCatalog(Setting(key, default: 1, suite: .inMemory(overrides: overrides), traits: traits))[key]
+        func setting(_ key: String, _ sources: [SettingsSource], _ traits: SettingTraits = []) -> AnySetting? {
+            SettingsCatalog(Setting(key, default: 1, suite: .inMemory(sources: sources), traits: traits))[key]
         }
-        #expect(setting("logLevel", overrides)?.flag == "log-level")
-        #expect(setting("logLevel", overrides)?.environmentVariable == "ACME_LOG_LEVEL")
+        #expect(setting("logLevel", sources)?.flag == "log-level")
+        #expect(setting("logLevel", sources)?.environmentVariable == "ACME_LOG_LEVEL")
         let traits: SettingTraits = [.flag("level"), .environment("LEVEL")]
-        #expect(setting("logLevel", overrides, traits)?.flag == "level")
-        #expect(setting("logLevel", overrides, traits)?.environmentVariable == "LEVEL")
+        #expect(setting("logLevel", sources, traits)?.flag == "level")
+        #expect(setting("logLevel", sources, traits)?.environmentVariable == "LEVEL")
         #expect(setting("logLevel", [])?.flag == nil)
         #expect(setting("logLevel", [])?.environmentVariable == nil)
-        #expect(setting("?", overrides)?.flag == nil)
-        #expect(setting("?", overrides)?.environmentVariable == nil)
+        #expect(setting("?", sources)?.flag == nil)
+        #expect(setting("?", sources)?.environmentVariable == nil)
     }
 
     @Test("accepts every text that it shows")

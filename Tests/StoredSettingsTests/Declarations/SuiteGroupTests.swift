@@ -32,9 +32,9 @@ struct SuiteGroupTests {
 
     private func suite(
         _ values: [String: StoredValue] = [:],
-        overrides: [SettingsOverride] = []
+        sources: [SettingsSource] = []
     ) -> SettingsSuite {
-        .inMemory(values, overrides: overrides, reporter: reporter)
+        .inMemory(values, sources: sources, reporter: reporter)
     }
 
     @Test("gives two values of one type separate settings, and the catalog lists them with their whole keys")
@@ -201,10 +201,10 @@ struct SuiteGroupTests {
     }
 
     @Test("has flags and variables that follow from whole keys, also where a trait names them")
-    func overrides() {
+    func sources() {
         let variables = ["ACME_PRIMARY_HOST": "v", "REPLICA_DATABASE_PORT": "2", "DATABASE_PORT": "3"]
         let arguments = ["--replica-host", "f", "--primary-port", "1", "--port", "4"]
-        let suite = suite(overrides: [.commandLine(arguments), .environment(variables, prefix: "ACME_")])
+        let suite = suite(sources: [.commandLine(arguments), .environment(variables, prefix: "ACME_")])
         let server = SettingsSuite.withStandard(suite) { Server() }
         #expect(server.primary.host == "v")
         #expect(server.replica.host == "f")
@@ -312,7 +312,7 @@ struct SuiteGroupTests {
 
     @Test("derives a flag from a trait also if its name has no letters")
     func flagWithoutLetters() {
-        let suite = SettingsSuite.inMemory(overrides: [.commandLine(["--listen", "7"])], reporter: reporter)
+        let suite = SettingsSuite.inMemory(sources: [.commandLine(["--listen", "7"])], reporter: reporter)
         let port = Setting("port", default: 1, suite: suite.group("?"), traits: .flag("listen"))
         #expect(port.value == 7)
     }

@@ -33,13 +33,13 @@ struct UnknownMemberTests {
     /// Runs a body with a catalog of several structures over a file.
     private func withCatalog(
         _ file: String,
-        bases: [SettingsBase] = [],
+        sources: [SettingsSource] = [],
         _ body: (SettingsCatalog, _ path: String) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.replaceFile(with: file)
-            let suite = SettingsSuite(fileAt: path, bases: bases, reporter: reporter)
+            let suite = SettingsSuite(fileAt: path, sources: sources, reporter: reporter)
             defer { suite.finish() }
             let catalog = SettingsCatalog(
                 Setting("pace", default: Pace(), suite: suite),
@@ -121,7 +121,7 @@ struct UnknownMemberTests {
         try await withTemporaryDirectory { directory in
             let base = directory + "/base.json"
             try base.replaceFile(with: "{\n  \"pace\": {\"brust\": 3}\n}")
-            try await withCatalog(#"{"pace": {"burst": 1}}"#, bases: [.file(base)]) { catalog, _ in
+            try await withCatalog(#"{"pace": {"burst": 1}}"#, sources: [.file(base)]) { catalog, _ in
                 let errors = catalog.findProblems().errors
                 #expect(errors.map { $0.location?.description } == ["\(base):2:11"])
                 #expect(errors.map(\.path) == [[.key("brust")]])

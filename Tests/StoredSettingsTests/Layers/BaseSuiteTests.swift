@@ -13,7 +13,7 @@ struct BaseSuiteTests {
     private let reporter = RecordingReporter()
 
     private func suite(over base: SettingsSuite, _ values: [String: StoredValue] = [:]) -> SettingsSuite {
-        .inMemory(values, bases: [.suite(base)], reporter: reporter)
+        .inMemory(values, sources: [.suite(base)], reporter: reporter)
     }
 
     @Test("its values are used where none is stored, and a change of them is visible when it returns")
@@ -120,7 +120,7 @@ struct BaseSuiteTests {
             try "\(directory)/base.json".writeLayer(#"{"port": 5}"#)
             let fleet = SettingsSuite(store: InMemoryStore(["port": "many"]), name: "fleet")
             let suite = SettingsSuite.inMemory(
-                bases: [.suite(fleet), .file("\(directory)/base.json")],
+                sources: [.suite(fleet), .file("\(directory)/base.json")],
                 reporter: reporter
             )
             let port = Setting("port", default: 0, suite: suite)
@@ -163,12 +163,12 @@ struct BaseSuiteTests {
     @Test("a suite with the same store, and two suites that are bases of each other, do no harm")
     func circles() throws {
         let store = InMemoryStore(["port": 1])
-        let own = SettingsSuite(store: store, bases: [.suite(SettingsSuite(store: store))])
+        let own = SettingsSuite(store: store, sources: [.suite(SettingsSuite(store: store))])
         #expect(Setting("port", default: 0, suite: own).value == 1)
 
         let (first, second) = (InMemoryStore(), InMemoryStore())
-        let left = SettingsSuite(store: first, name: "left", bases: [.suite(SettingsSuite(store: second))])
-        let right = SettingsSuite(store: second, name: "right", bases: [.suite(SettingsSuite(store: first))])
+        let left = SettingsSuite(store: first, name: "left", sources: [.suite(SettingsSuite(store: second))])
+        let right = SettingsSuite(store: second, name: "right", sources: [.suite(SettingsSuite(store: first))])
         let ports = [left, right].map { Setting("port", default: 0, suite: $0) }
         #expect(ports.map(\.value) == [0, 0])
         try ports[0].set(1)

@@ -119,8 +119,7 @@ private struct LayeredLevel<Value: StoredValueConvertible & Sendable>: Sendable 
         let change = Scheduled()
         self.change = change
         suite = .inMemory(
-            overrides: [.environment(["LEVEL": "99"], prefix: "")],
-            bases: [.suite(fleet)],
+            sources: [.environment(["LEVEL": "99"], prefix: ""), .suite(fleet)],
             reporter: RecordingReporter()
         )
         let unusable = try unusable.storedValue()

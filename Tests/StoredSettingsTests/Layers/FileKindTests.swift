@@ -27,11 +27,11 @@ struct FileKindTests {
             reporter.removeAll()
             try withPipe(kind == 2 ? "9" : #"{ "port": 9 }"#) { path in
                 let variables = kind == 2 ? ["ACME_PORT_FILE": path] : [:]
-                var overrides: [SettingsOverride] = [.environment(variables, prefix: "ACME_", files: true)]
-                if kind == 1 { overrides.append(.managed(path)) }
+                var sources: [SettingsSource] = [.environment(variables, prefix: "ACME_", files: true)]
+                if kind == 0 { sources.append(.file(path)) }
+                if kind == 1 { sources.insert(.managed(path), at: 0) }
                 let suite = SettingsSuite.inMemory(
-                    overrides: overrides,
-                    bases: kind == 0 ? [.file(path)] : [],
+                    sources: sources,
                     reporter: reporter
                 )
                 #expect(Setting("port", default: 80, suite: suite).value == 80)
@@ -61,8 +61,9 @@ struct FileKindTests {
                     reporter.removeAll()
                     let variables = isSecret ? ["ACME_PORT_FILE": path] : [:]
                     let suite = SettingsSuite.inMemory(
-                        overrides: [.environment(variables, prefix: "ACME_", files: true)],
-                        bases: isSecret ? [] : [.file(path)],
+                        sources: [
+                            .environment(variables, prefix: "ACME_", files: true), isSecret ? .stored : .file(path),
+                        ],
                         reporter: reporter
                     )
                     #expect(Setting("port", default: 80, suite: suite).value == 80)
@@ -97,7 +98,7 @@ struct FileKindTests {
             #expect(symlink("circle", "\(directory)/circle") == 0)
             try "\(directory)/file".writeLayer("{}")
             let suite = SettingsSuite.inMemory(
-                bases: [.file("\(directory)/circle"), .directory("\(directory)/file")],
+                sources: [.file("\(directory)/circle"), .directory("\(directory)/file")],
                 reporter: reporter
             )
             #expect(Setting("port", default: 80, suite: suite).value == 80)
@@ -121,7 +122,7 @@ struct FileKindTests {
             let local = "\(directory)/local/10.json"
             if let text { try local.writeLayer(text) } else { #expect(symlink("/dev/null", local) == 0) }
             let suite = SettingsSuite.inMemory(
-                bases: [.directory("\(directory)/local"), .directory("\(directory)/vendor")],
+                sources: [.directory("\(directory)/local"), .directory("\(directory)/vendor")],
                 reporter: reporter
             )
             let port = Setting("port", default: 80, suite: suite)
@@ -146,7 +147,7 @@ struct FileKindTests {
             try "\(directory)/vendor/10.json".writeLayer(#"{ "port": 1 }"#)
             try "\(directory)/local/10.json".writeLayer(#"{ "port": 2 }"#)
             let suite = SettingsSuite.inMemory(
-                bases: [.directory("\(directory)/local"), .directory("\(directory)/vendor")],
+                sources: [.directory("\(directory)/local"), .directory("\(directory)/vendor")],
                 reporter: reporter
             )
             let port = Setting("port", default: 80, suite: suite)
@@ -164,9 +165,9 @@ struct FileKindTests {
     func emptyFiles() async throws {
         try await withTemporaryDirectory { directory in
             try "\(directory)/empty".writeLayer("")
-            let base = SettingsSuite.inMemory(bases: [.file("\(directory)/empty")], reporter: reporter)
+            let base = SettingsSuite.inMemory(sources: [.file("\(directory)/empty")], reporter: reporter)
             #expect(Setting("port", default: 80, suite: base).value == 80)
-            let managed = SettingsSuite.inMemory(overrides: [.managed("\(directory)/empty")], reporter: reporter)
+            let managed = SettingsSuite.inMemory(sources: [.managed("\(directory)/empty")], reporter: reporter)
             #expect(Setting("port", default: 80, suite: managed).value == 80)
             #expect(reporter.errors.map(\.code) == [.malformedFile, .malformedFile])
         }

@@ -84,14 +84,14 @@ enum LiveLayer: String, CaseIterable, Sendable {
         let path = "\(directory)/sub/port.json"
         let variables = ["ACME_PORT_JSON_FILE": path]
         switch self {
-        case .managed: return .inMemory(values, overrides: [.managed(path)], reporter: reporter)
+        case .managed: return .inMemory(values, sources: [.managed(path)], reporter: reporter)
         case .secretDirectory:
-            return .inMemory(values, overrides: [.secrets(directory: "\(directory)/sub")], reporter: reporter)
+            return .inMemory(values, sources: [.secrets(directory: "\(directory)/sub")], reporter: reporter)
         case .secretVariable:
-            let override = SettingsOverride.environment(variables, prefix: "ACME_", files: true)
-            return .inMemory(values, overrides: [override], reporter: reporter)
-        case .file: return .inMemory(values, bases: [.file(path)], reporter: reporter)
-        case .dropIns: return .inMemory(values, bases: [.directory("\(directory)/sub")], reporter: reporter)
+            let override = SettingsSource.environment(variables, prefix: "ACME_", files: true)
+            return .inMemory(values, sources: [override], reporter: reporter)
+        case .file: return .inMemory(values, sources: [.file(path)], reporter: reporter)
+        case .dropIns: return .inMemory(values, sources: [.directory("\(directory)/sub")], reporter: reporter)
         }
     }
 
@@ -157,8 +157,7 @@ struct LayerChangeTests {
             try base.writeLayer(#"{ "managed": 5, "stored": 5, "other": 5 }"#)
             let suite = SettingsSuite.inMemory(
                 ["managed": 3, "stored": 3],
-                overrides: [.managed(managed)],
-                bases: [.file(base)],
+                sources: [.managed(managed), .file(base)],
                 reporter: reporter
             )
             let setting = ["managed", "stored", "other"].map { Setting($0, default: 0, suite: suite) }
@@ -203,7 +202,7 @@ struct LayerChangeTests {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/base.json"
             try path.writeLayer(#"{ "low": 1, "high": 1 }"#)
-            let suite = SettingsSuite.inMemory(bases: [.file(path)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.file(path)], reporter: reporter)
             let low = Setting("low", default: 0, suite: suite)
             let high = Setting("high", default: 0, suite: suite)
             let count = Mutex(0)
@@ -223,7 +222,7 @@ struct LayerChangeTests {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/base.json"
             try path.writeLayer(#"{ "old": 1 }"#)
-            let suite = SettingsSuite.inMemory(bases: [.file(path)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.file(path)], reporter: reporter)
             let port = Setting("port", default: 0, suite: suite, traits: .renamed(from: "old"))
             let seen = Mutex<[Int]>([])
             let observation = port.observe { change in seen.withLock { $0.append(change.new) } }
@@ -245,11 +244,11 @@ struct LayerChangeTests {
             try path.writeLayer(#"{ "port": 1 }"#)
             let suite = SettingsSuite.inMemory(reporter: reporter)
             let system = SystemCalls(fault: { call, _ in call == .watch ? Errno.noFunction : nil })
-            let files = LayerFiles([.base(FilePath(path))], engine: suite.engine, system)
+            let files = LayerFiles([.file(FilePath(path))], engine: suite.engine, system)
             files.watch()
-            #expect(files.snapshot.bases.map(\.contents) == [["port": 1]])
+            #expect(files.snapshot.documents.map(\.contents) == [["port": 1]])
             try path.replaceFile(with: #"{ "port": 2 }"#)
-            await eventually("the new file is read") { files.snapshot.bases.map(\.contents) == [["port": 2]] }
+            await eventually("the new file is read") { files.snapshot.documents.map(\.contents) == [["port": 2]] }
         }
     }
 
@@ -273,11 +272,11 @@ struct LayerChangeTests {
             #expect(error?.number == Errno.permissionDenied)
 
             let suite = SettingsSuite.inMemory(reporter: reporter)
-            let files = LayerFiles([.base(places.files[0])], engine: suite.engine, faults.system)
+            let files = LayerFiles([.file(places.files[0])], engine: suite.engine, faults.system)
             files.watch()
             #expect(!files.hasEvents)
             try change.perform("\(directory)/hidden", file)
-            await eventually("the new file is read") { files.snapshot.bases.map(\.contents) == [["port": 2]] }
+            await eventually("the new file is read") { files.snapshot.documents.map(\.contents) == [["port": 2]] }
         }
     }
 
@@ -288,12 +287,12 @@ struct LayerChangeTests {
             try "\(directory)/sub".overwriteFile(with: "")
             let faults = Faults()
             let suite = SettingsSuite.inMemory(reporter: reporter)
-            let files = LayerFiles([.base(FilePath(path))], engine: suite.engine, faults.system)
+            let files = LayerFiles([.file(FilePath(path))], engine: suite.engine, faults.system)
             files.watch()
             #expect(files.hasEvents)
             try FileManager.default.removeItem(atPath: "\(directory)/sub")
             try path.writeLayer(#"{ "port": 1 }"#)
-            await eventually("the new file is read") { files.snapshot.bases.map(\.contents) == [["port": 1]] }
+            await eventually("the new file is read") { files.snapshot.documents.map(\.contents) == [["port": 1]] }
             faults.fail(.watch, with: Errno.permissionDenied) { $0.hasSuffix("/sub") }
             let place = LayerLoader.Places(files: [FilePath("\(directory)/sub/below/port.json")])
             #expect(throws: SystemError.self) { _ = try PathWatch(place, faults.system) {} }
@@ -312,11 +311,11 @@ struct LayerChangeTests {
             faults.fail(.watch, with: Errno.permissionDenied) { $0.hasSuffix("/hidden") }
             let path = FilePath("\(directory)/hidden/sub/port.json")
             let suite = SettingsSuite.inMemory(reporter: reporter)
-            let files = LayerFiles([.base(path)], engine: suite.engine, faults.system)
+            let files = LayerFiles([.file(path)], engine: suite.engine, faults.system)
             files.watch()
             #expect(files.hasEvents)
             try path.description.replaceFile(with: #"{ "port": 2 }"#)
-            await eventually("the new file is read") { files.snapshot.bases.map(\.contents) == [["port": 2]] }
+            await eventually("the new file is read") { files.snapshot.documents.map(\.contents) == [["port": 2]] }
         }
     }
 
@@ -325,7 +324,7 @@ struct LayerChangeTests {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/base.json"
             try path.writeLayer(#"{ "name": "first" }"#)
-            let suite = SettingsSuite(fileAt: "\(directory)/settings.json", bases: [.file(path)], reporter: reporter)
+            let suite = SettingsSuite(fileAt: "\(directory)/settings.json", sources: [.file(path)], reporter: reporter)
             let name = Setting("name", default: "", suite: suite)
             let number = Setting("number", default: 0, suite: suite)
             // On one thread, because each thread has a copy of the value.
@@ -351,7 +350,7 @@ struct LayerChangeTests {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/base.json"
             try path.writeLayer(#"{ "hidden": 1, "shown": 1 }"#)
-            let suite = SettingsSuite.inMemory(["hidden": 5], bases: [.file(path)], reporter: reporter).observable()
+            let suite = SettingsSuite.inMemory(["hidden": 5], sources: [.file(path)], reporter: reporter).observable()
             let hidden = Setting("hidden", default: 0, suite: suite)
             let shown = Setting("shown", default: 0, suite: suite)
             let notified = Mutex<[String]>([])
@@ -384,7 +383,7 @@ struct LayerChangeTests {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/base.json"
             try path.writeLayer(#"{ "oldLimit": 1 }"#)
-            let suite = SettingsSuite.inMemory(bases: [.file(path)], reporter: reporter).observable()
+            let suite = SettingsSuite.inMemory(sources: [.file(path)], reporter: reporter).observable()
             let limit = Setting("limit", default: 0, suite: suite, traits: .renamed(from: "oldLimit"))
             let isNotified = Atomic(false)
             let value = withObservationTracking {
@@ -404,7 +403,7 @@ struct LayerChangeTests {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/base.json"
             try path.writeLayer(#"{ "port": 1 }"#)
-            let suite = SettingsSuite.inMemory(bases: [.file(path)], reporter: reporter).observable()
+            let suite = SettingsSuite.inMemory(sources: [.file(path)], reporter: reporter).observable()
             let port = Setting("port", default: 0, suite: suite)
             let observed = ObservedValue()
             observed.note(1)
@@ -437,7 +436,7 @@ struct LayerChangeTests {
         try await withTemporaryDirectory { directory in
             let (path, reporter) = ("\(directory)/base.json", Recoveries())
             try path.writeLayer(#"{ "port": 0 }"#)
-            let suite = SettingsSuite.inMemory(bases: [.file(path)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.file(path)], reporter: reporter)
             let port = Setting("port", default: 80, suite: suite, in: 1...9)
             #expect(port.value == 80)
             try path.replaceFile(with: #"{ "port": 5 }"#)

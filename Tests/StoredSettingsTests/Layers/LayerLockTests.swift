@@ -72,8 +72,7 @@ struct LayerLockTests {
             let (store, reporter) = (ReportingStore(), ReadingReporter())
             let suite = SettingsSuite(
                 store: store,
-                overrides: [.secrets(directory: directory)],
-                bases: isFile ? [.file(path)] : [],
+                sources: [.secrets(directory: directory)] + (isFile ? [.file(path)] : []),
                 reporter: reporter
             )
             let port = Setting("port", default: 0, suite: suite)
@@ -98,7 +97,7 @@ struct LayerLockTests {
     @Test("a change of a base suite is visible when its call returns, whichever thread has found it", .deadlockLimit)
     func concurrentChanges() async throws {
         let fleet = SettingsSuite.inMemory()
-        let local = SettingsSuite.inMemory(bases: [.suite(fleet)])
+        let local = SettingsSuite.inMemory(sources: [.suite(fleet)])
         let settings = (0..<4).map { Setting("\($0)", default: -1, suite: local) }
         let observations = settings.map { $0.observe { _ in } }
         await withTaskGroup(of: Void.self) { group in

@@ -26,9 +26,8 @@ enum LayerCase: Int, CaseIterable, Sendable {
         case .environment: .environment
         case .secretVariable, .secretDirectory, .secondSecretDirectory: .secretFile
         case .store: .store
-        case .otherSuite, .secondOtherSuite, .lastDropIn, .firstDropIn, .file, .secondFile, .systemWide,
-            .secondSystemWide:
-            .base
+        case .otherSuite, .secondOtherSuite: .suite
+        case .lastDropIn, .firstDropIn, .file, .secondFile, .systemWide, .secondSystemWide: .file
         case .fallback: .fallback
         case .default: .default
         }
@@ -53,6 +52,23 @@ enum LayerCase: Int, CaseIterable, Sendable {
     }
 
     var isText: Bool { layer == .secretFile }
+
+    /// The position among all layers, of those with one source in their own order.
+    ///
+    /// - Parameter isReversed: Whether the list of sources is reversed. Managed files are first all the same, and defaults last.
+    /// - Returns: A number; the layer with the lowest one has the value.
+    func rank(isReversed: Bool) -> Int {
+        let source =
+            switch self {
+            case .secretVariable: LayerCase.environment.rawValue
+            case .firstDropIn: LayerCase.lastDropIn.rawValue
+            case .secondSystemWide: LayerCase.systemWide.rawValue
+            default: rawValue
+            }
+        let isFixed = [.managed, .fallback, .default].contains(layer)
+        let place = isFixed ? (layer == .managed ? source : 30) : isReversed ? 20 - source : source
+        return 100 * place + rawValue
+    }
 }
 
 /// A store with a default of its own.
@@ -79,6 +95,8 @@ private final class FallbackStore: SettingsStore {
 
 @Suite("Precedence of layers")
 struct LayerPrecedenceTests {
+    private let reporter = RecordingReporter()
+
     private func suite(with layers: [LayerCase], in directory: String, isReversed: Bool) throws -> SettingsSuite {
         for layer in layers {
             guard let path = layer.path else { continue }
@@ -88,26 +106,22 @@ struct LayerPrecedenceTests {
         var variables: [String: String] = [:]
         if has(.environment) { variables["ACME_PORT"] = "\(LayerCase.environment.value)" }
         if has(.secretVariable) { variables["ACME_PORT_FILE"] = "\(directory)/variable" }
-        var overrides: [[SettingsOverride]] = [
-            [.managed("\(directory)/managed.json"), .managed("\(directory)/managed2.json")],
-            [.commandLine(has(.commandLine) ? ["--port", "\(LayerCase.commandLine.value)"] : [])],
-            [.environment(variables, prefix: "ACME_", files: true)],
-            [.secrets(environment: ["CREDENTIALS_DIRECTORY": "\(directory)/secrets"])],
-        ]
-        overrides[3].append(.secrets(directory: "\(directory)/secrets2"))
-        var bases: [[SettingsBase]] = [
-            [.directory("\(directory)/settings.d")],
-            [.file("\(directory)/settings.json"), .file("\(directory)/settings2.json")],
-            [.systemWide(environment: ["XDG_CONFIG_DIRS": "relative:\(directory)/xdg:\(directory)/xdg2"])],
-        ]
-        bases.append(
-            [LayerCase.otherSuite, .secondOtherSuite]
-                .map { layer in
-                    .suite(.inMemory(has(layer) ? ["port": .integer(Int128(layer.value))] : [:]))
-                }
-        )
-        // The order of the kinds must not matter; the order of two of one kind does.
-        if isReversed { (overrides, bases) = (overrides.reversed(), bases.reversed()) }
+        var suites: [SettingsSource] = []
+        for layer in [LayerCase.otherSuite, .secondOtherSuite] {
+            suites.append(.suite(.inMemory(has(layer) ? ["port": .integer(Int128(layer.value))] : [:])))
+        }
+        let sources: [SettingsSource] =
+            [
+                .managed("\(directory)/managed.json"), .managed("\(directory)/managed2.json"),
+                .commandLine(has(.commandLine) ? ["--port", "\(LayerCase.commandLine.value)"] : []),
+                .environment(variables, prefix: "ACME_", files: true),
+                .secrets(environment: ["CREDENTIALS_DIRECTORY": "\(directory)/secrets"]),
+                .secrets(directory: "\(directory)/secrets2"), .stored,
+            ] + suites + [
+                .directory("\(directory)/settings.d"), .file("\(directory)/settings.json"),
+                .file("\(directory)/settings2.json"),
+                .systemWide(environment: ["XDG_CONFIG_DIRS": "relative:\(directory)/xdg:\(directory)/xdg2"]),
+            ]
         let store = FallbackStore(
             has(.store) ? ["port": .integer(Int128(LayerCase.store.value))] : [:],
             fallback: has(.fallback) ? .integer(Int128(LayerCase.fallback.value)) : nil
@@ -115,15 +129,15 @@ struct LayerPrecedenceTests {
         return SettingsSuite(
             store: store,
             name: "acme",
-            overrides: overrides.flatMap(\.self),
-            bases: bases.flatMap(\.self),
+            sources: isReversed ? sources.prefix(2) + sources.dropFirst(2).reversed() : sources,
             reporter: RecordingReporter()
         )
     }
 
-    @Test("of two layers, the higher one has the value", arguments: LayerCase.pairs, [false, true])
+    @Test("of two sources, the first one in the list has the value", arguments: LayerCase.pairs, [false, true])
     func pair(_ pair: (LayerCase, LayerCase), isReversed: Bool) async throws {
-        let (high, low) = pair
+        let layers = [pair.0, pair.1].sorted { $0.rank(isReversed: isReversed) < $1.rank(isReversed: isReversed) }
+        let (high, low) = (layers[0], layers[1])
         try await withTemporaryDirectory { directory in
             let suite = try suite(with: [high, low], in: directory, isReversed: isReversed)
             let port = Setting("port", default: LayerCase.default.value, suite: suite)
@@ -132,9 +146,79 @@ struct LayerPrecedenceTests {
             #expect(explanation.value == high.value)
             #expect(explanation.layer == high.layer)
             #expect(explanation.problem == nil)
-            // A stored value, and a base, hide the default of the store.
+            // A stored value hides the default of the store.
             let isShown = low.layer != high.layer && low != .default && !(low == .fallback && high == .store)
             if isShown { #expect(explanation.shadowed[low.layer] == low.value) }
+        }
+    }
+
+    @Test("a list without the store has it before the first suite, directory or file, and otherwise at the end")
+    func placeOfStore() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/base.json".writeLayer(#"{ "port": 2 }"#)
+            let file = SettingsSource.file("\(directory)/base.json")
+            let other = SettingsSource.suite(.inMemory(["port": 2]))
+            let flags = SettingsSource.commandLine(["--port", "3"])
+            func port(_ sources: [SettingsSource]) -> Int {
+                Setting("port", default: 0, suite: .inMemory(["port": 1], sources: sources, reporter: reporter)).value
+            }
+            #expect(port([file]) == 1)
+            #expect(port([other]) == 1)
+            #expect(port([.directory(directory)]) == 1)
+            #expect(port([flags]) == 3)
+            #expect(port([file, flags]) == 1)
+            #expect(port([flags, file]) == 3)
+            #expect(port([file, .stored, flags]) == 2)
+            #expect(port([.stored, flags]) == 1)
+            #expect(port([.stored]) == 1)
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
+    @Test("a managed file that is not the first source, and a second store, are reported")
+    func misplaced() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/managed.json".writeLayer(#"{ "port": 2 }"#)
+            let managed = SettingsSource.managed("\(directory)/managed.json")
+            let suite = SettingsSuite.inMemory(
+                ["port": 1],
+                sources: [.commandLine(["--port", "3"]), managed, .stored, .environment([:], prefix: ""), .stored],
+                reporter: reporter
+            )
+            #expect(reporter.errors.map(\.code) == [.conflictingDeclarations, .conflictingDeclarations])
+            #expect(reporter.errors.allSatisfy { $0.suite == "in memory" })
+            #expect(Setting("port", default: 0, suite: suite).value == 2)
+            let other = Setting("other", default: 5, suite: suite)
+            try await other.set(6)
+            #expect(other.value == 6)
+            reporter.removeAll()
+            _ = SettingsSuite.inMemory(sources: [managed, managed, .stored, .commandLine([])], reporter: reporter)
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
+    @Test("a file above the store hides what is set, and a flag beneath it is used until something is set")
+    func unusualPlaces() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/forced.json".writeLayer(#"{ "port": 2 }"#)
+            let suite = SettingsSuite.inMemory(
+                sources: [
+                    .file("\(directory)/forced.json"), .stored, .commandLine(["--port", "3", "--name", "given"]),
+                ],
+                reporter: reporter
+            )
+            let (port, name) = (Setting("port", default: 0, suite: suite), Setting("name", default: "", suite: suite))
+            #expect(port.explain().description.hasPrefix("port = 2, given by \(directory)/forced.json:1:"))
+            // An update works on the value beneath the file.
+            #expect(try await port.update { $0 += 1 } == 4)
+            #expect(port.value == 2)
+            #expect(port.explain().shadowed == [.store: 4, .commandLine: 3, .default: 0])
+            #expect(name.value == "given" && !name.isSet)
+            name.value = "set"
+            #expect(name.value == "set")
+            try "\(directory)/forced.json".writeLayer("{}")
+            await eventually("the file is read again") { port.value == 4 }
+            #expect(reporter.errors.isEmpty)
         }
     }
 
@@ -161,7 +245,7 @@ struct LayerPrecedenceTests {
             try "\(directory)/d/9.json".writeLayer(#"{ "b": 3 } // the last name"#)
             try "\(directory)/d/20.json.bak".writeLayer("{")
             try "\(directory)/d/.30.json".writeLayer(#"{ "hidden": 1 }"#)
-            let suite = SettingsSuite.inMemory(bases: [.directory("\(directory)/d")])
+            let suite = SettingsSuite.inMemory(sources: [.directory("\(directory)/d")])
             #expect(Setting("a", default: 0, suite: suite).value == 1)
             #expect(Setting("b", default: 0, suite: suite).value == 3)
             #expect(Setting("hidden", default: 0, suite: suite).value == 0)
@@ -176,17 +260,17 @@ struct LayerPrecedenceTests {
             try "\(directory)/xdg/%2E%2E%2Fup/settings.json".writeLayer(#"{ "port": 1 }"#)
             try "\(directory)/xdg/other/settings.json".writeLayer(#"{ "port": 2 }"#)
             try "\(directory)/up/settings.json".writeLayer(#"{ "port": 3 }"#)
-            func port(_ base: SettingsBase) -> Int {
-                let suite = SettingsSuite(store: InMemoryStore(), name: "../up", bases: [base])
+            func port(_ base: SettingsSource) -> Int {
+                let suite = SettingsSuite(store: InMemoryStore(), name: "../up", sources: [base])
                 return Setting("port", default: 0, suite: suite).value
             }
             #expect(port(.systemWide(environment: environment)) != 3)
             #expect(port(.systemWide(name: "other", environment: environment)) == 2)
             let none: [[String: String]] = [[:], ["XDG_CONFIG_DIRS": ""], ["XDG_CONFIG_DIRS": "relative"]]
             for environment in none {
-                let sources = LayerSource.all([], [.systemWide(environment: environment)], suiteName: "acme")
+                let sources = SettingsSource.systemWide(environment: environment).resolved(suiteName: "acme")
                 let expected: [LayerSource] =
-                    environment["XDG_CONFIG_DIRS"] == "relative" ? [] : [.base("/etc/xdg/acme/settings.json")]
+                    environment["XDG_CONFIG_DIRS"] == "relative" ? [] : [.file("/etc/xdg/acme/settings.json")]
                 #expect(sources == expected)
             }
         }
@@ -200,7 +284,7 @@ struct LayerPrecedenceTests {
             (["CREDENTIALS_DIRECTORY": "relative"], "/run/secrets"),
         ]
         for (environment, expected) in cases {
-            let sources = LayerSource.all([.secrets(environment: environment)], [], suiteName: "acme")
+            let sources = SettingsSource.secrets(environment: environment).resolved(suiteName: "acme")
             #expect(sources == [.secretDirectory(expected)])
         }
     }
@@ -208,9 +292,11 @@ struct LayerPrecedenceTests {
     @Test("layers have the documented names")
     func layerNames() {
         let layers: [SettingsLayer] = [
-            .managed, .commandLine, .environment, .secretFile, .store, .base, .fallback, .default,
+            .managed, .commandLine, .environment, .secretFile, .store, .suite, .file, .fallback, .default,
         ]
-        let names = ["managed", "command line", "environment", "secret file", "store", "base", "fallback", "default"]
+        let names = [
+            "managed", "command line", "environment", "secret file", "store", "suite", "file", "fallback", "default",
+        ]
         #expect(layers.map(\.description) == names)
     }
 }

@@ -30,8 +30,7 @@ struct LayerProblemTests {
             try other.writeLayer(#"{ "port": 7 }"#)
             let suite = SettingsSuite.inMemory(
                 ["port": 0],
-                overrides: [.managed(managed)],
-                bases: [.file(base), .file(other)],
+                sources: [.managed(managed), .file(base), .file(other)],
                 reporter: reporter
             )
             let settings = Settings(suite)
@@ -49,7 +48,7 @@ struct LayerProblemTests {
             #expect(messages.first == expected)
             let stored = reporter.errors.first { $0.location == nil }
             #expect(stored?.consequence == "the value of \(other) is used, and the stored value is left as it is")
-            #expect(settings.$port.explain().layer == .base)
+            #expect(settings.$port.explain().layer == .file)
             #expect(settings.$port.explain().problem?.location?.file == managed)
         }
     }
@@ -59,7 +58,7 @@ struct LayerProblemTests {
         try await withTemporaryDirectory { directory in
             let base = "\(directory)/b.json"
             try base.writeLayer(#"{ "port": 101 }"#)
-            let suite = SettingsSuite.inMemory(["port": 9], bases: [.file(base)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(["port": 9], sources: [.file(base)], reporter: reporter)
             let settings = Settings(suite)
             #expect(settings.port == 9)
             #expect(reporter.errors.isEmpty)
@@ -73,7 +72,7 @@ struct LayerProblemTests {
         try await withTemporaryDirectory { directory in
             let base = "\(directory)/b.json"
             try base.writeLayer(#"{ "port": 101 }"#)
-            let suite = SettingsSuite.inMemory(bases: [.file(base)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.file(base)], reporter: reporter)
             let port = Setting("port", default: 80, suite: suite, in: 1...100)
             #expect(port.value == 80)
             try base.replaceFile(with: #"{ "port": 9 }"#)
@@ -89,7 +88,7 @@ struct LayerProblemTests {
         try await withTemporaryDirectory { directory in
             let base = "\(directory)/b.json"
             try base.writeLayer("{ \"port\": }")
-            let suite = SettingsSuite.inMemory(bases: [.file(base)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.file(base)], reporter: reporter)
             let port = Setting("port", default: 80, suite: suite)
             #expect(port.value == 80)
             #expect(reporter.errors.map { $0.location?.description } == ["\(base):1:11"])
@@ -143,7 +142,7 @@ struct LayerProblemTests {
             let handle = try #require(FileHandle(forWritingAtPath: large))
             try handle.truncate(atOffset: UInt64(SettingsFile.longestFile) + 1)
             try handle.close()
-            let suite = SettingsSuite.inMemory(bases: [.file(directory), .file(large)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.file(directory), .file(large)], reporter: reporter)
             #expect(Setting("port", default: 80, suite: suite).value == 80)
             #expect(reporter.errors.map(\.code) == [.readFailed, .readFailed])
             #expect(reporter.errors.map { $0.location?.file } == [directory, large])
@@ -157,8 +156,7 @@ struct LayerProblemTests {
             try "\(directory)/d/a.json".writeLayer("{\n  \"hots\": \"a\"\n}")
             try "\(directory)/d/b.json".writeLayer("{")
             let suite = SettingsSuite.inMemory(
-                overrides: [.managed("\(directory)/m.json")],
-                bases: [.directory("\(directory)/d")],
+                sources: [.managed("\(directory)/m.json"), .directory("\(directory)/d")],
                 reporter: reporter
             )
             let (errors, warnings) = SettingsCatalog(Settings(suite)).findProblems()
@@ -173,7 +171,7 @@ struct LayerProblemTests {
             #expect(warnings.isEmpty)
             try "\(directory)/d/b.json".replaceFile(with: #"{ "host": "a" }"#)
             try "\(directory)/d/a.json".replaceFile(with: "{}")
-            let again = SettingsSuite.inMemory(bases: [.directory("\(directory)/d")], reporter: reporter)
+            let again = SettingsSuite.inMemory(sources: [.directory("\(directory)/d")], reporter: reporter)
             let found = SettingsCatalog(Settings(again)).findProblems()
             #expect(found.errors.isEmpty)
             #expect(found.warnings.map(\.code) == [.deprecatedKey])
@@ -186,8 +184,7 @@ struct LayerProblemTests {
             let base = "\(directory)/b.json"
             try base.writeLayer(#"{ "port": 9, "bad": "text" }"#)
             let suite = SettingsSuite.inMemory(
-                overrides: [.commandLine(["--port", "50"])],
-                bases: [.file(base)],
+                sources: [.commandLine(["--port", "50"]), .file(base)],
                 reporter: reporter
             )
             let port = Setting("port", default: 80, suite: suite)
@@ -211,18 +208,18 @@ struct LayerProblemTests {
         try await withTemporaryDirectory { directory in
             let name = "layers-\(UUID().uuidString)"
             try "\(directory)/xdg/\(name)/settings.json".writeLayer(#"{ "port": 9 }"#)
-            let base = SettingsBase.systemWide(environment: ["XDG_CONFIG_DIRS": "\(directory)/xdg"])
-            try SettingsSuite.configure(name, bases: [base], reporter: reporter)
+            let base = SettingsSource.systemWide(environment: ["XDG_CONFIG_DIRS": "\(directory)/xdg"])
+            try SettingsSuite.configure(name, sources: [base], reporter: reporter)
             let first = SettingsSuite(name)
             #expect(Setting("port", default: 0, suite: first).value == 9)
             #expect(first == SettingsSuite(stringLiteral: name))
             #expect(first.layers === SettingsSuite(name).layers)
-            let same = SettingsSuite(name, bases: [base], reporter: reporter)
+            let same = SettingsSuite(name, sources: [base], reporter: reporter)
             #expect(same == first)
             #expect(same.layers?.files === first.layers?.files)
             SettingsSuite.withSuites([name: .inMemory(reporter: reporter)]) {
                 #expect(Setting("port", default: 0, suite: SettingsSuite(name)).value == 0)
-                let layered = SettingsSuite(name, bases: [base], reporter: reporter)
+                let layered = SettingsSuite(name, sources: [base], reporter: reporter)
                 #expect(Setting("port", default: 0, suite: layered).value == 9)
             }
         }

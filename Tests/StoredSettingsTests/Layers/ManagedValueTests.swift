@@ -74,7 +74,7 @@ struct ManagedValueTests {
             try file.writeLayer(isUsable ? "{\n  \"port\": 9\n}" : "{\n  \"port\": []\n}")
             let suite = SettingsSuite(
                 fileAt: "\(directory)/settings.json",
-                overrides: [.managed(file)],
+                sources: [.managed(file)],
                 reporter: reporter
             )
             // Stored before it was managed.
@@ -103,7 +103,7 @@ struct ManagedValueTests {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/managed.json"
             try file.writeLayer(#"{ "port": 9 }"#)
-            let suite = SettingsSuite.inMemory(["port": 5], overrides: [.managed(file)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(["port": 5], sources: [.managed(file)], reporter: reporter)
             let port = Setting("port", default: 0, suite: suite)
             port.value = 1
             suite[storedValueFor: "port"] = 2
@@ -123,7 +123,7 @@ struct ManagedValueTests {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/managed.json"
             try file.writeLayer(#"{ "port": 9 }"#)
-            let suite = SettingsSuite.inMemory(["other": 5], overrides: [.managed(file)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(["other": 5], sources: [.managed(file)], reporter: reporter)
             try await suite.removeAll()
             #expect(suite.snapshot().isEmpty)
         }
@@ -136,7 +136,7 @@ struct ManagedValueTests {
             try file.writeLayer(#"{ "port": 9, "old": 1 }"#)
             let store = InMemoryStore(["port": 5, "free": 1])
             let plain = SettingsSuite(store: store, name: "plain", reporter: reporter)
-            let managed = SettingsSuite(store: store, name: "managed", overrides: [.managed(file)], reporter: reporter)
+            let managed = SettingsSuite(store: store, name: "managed", sources: [.managed(file)], reporter: reporter)
             let port = Setting("port", default: 0, suite: managed)
             let renamed = Setting("renamed", default: 0, suite: managed, traits: .renamed(from: "old"))
             let free = Setting("free", default: 0, suite: plain)
@@ -178,7 +178,7 @@ struct ManagedValueTests {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/managed.json"
             try file.writeLayer(#"{ "port": 9 }"#)
-            let suite = SettingsSuite.inMemory(["port": "5"], overrides: [.managed(file)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(["port": "5"], sources: [.managed(file)], reporter: reporter)
             var migrator = SettingsMigrator()
             migrator.addStep("numbers") { settings in
                 try settings.convert("port") { _ in 6 }
@@ -193,7 +193,7 @@ struct ManagedValueTests {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/managed.json"
             try file.writeLayer("{\n  \"port\": 9,,\n}")
-            let suite = SettingsSuite.inMemory(["port": 5], overrides: [.managed(file)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(["port": 5], sources: [.managed(file)], reporter: reporter)
             let port = Setting("port", default: 0, suite: suite)
             let place = SettingsError.Location(file: file, line: 2, column: 13)
             #expect(port.value == 5)
@@ -217,7 +217,7 @@ struct ManagedValueTests {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/managed.json"
             try file.writeLayer(#"{ "port": 9 }"#)
-            let suite = SettingsSuite.inMemory(overrides: [.managed(file)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.managed(file)], reporter: reporter)
             let port = Setting("port", default: 0, suite: suite)
             #expect(port.value == 9)
             try file.overwriteFile(with: "")
@@ -239,7 +239,7 @@ struct ManagedValueTests {
     func appearing() async throws {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/managed.json"
-            let suite = SettingsSuite.inMemory(overrides: [.managed(file)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.managed(file)], reporter: reporter)
             let port = Setting("port", default: 0, suite: suite)
             try await port.set(1)
             try file.writeLayer(#"{ "port": 9 }"#)
@@ -263,7 +263,7 @@ struct ManagedValueTests {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/managed.json"
             try file.writeLayer(#"{ "port": 9 }"#)
-            let harness = CommandHarness(["port": 80], overrides: [.managed(file)])
+            let harness = CommandHarness(["port": 80], sources: [.managed(file)])
             let result = await harness.run(arguments)
             #expect(result.code == CommandExit.noPermission)
             #expect(result.errors.contains("the value is managed in \(file):1:11"))

@@ -26,7 +26,7 @@ struct SecretFileTests {
             try "\(directory)/\(file)".writeLayer("hidden")
             let traits: SettingTraits = key == "own" ? .environment("OWN_NAME") : []
             let suite = SettingsSuite.inMemory(
-                overrides: [.secrets(directory: directory), .environment([:], prefix: "ACME_")],
+                sources: [.secrets(directory: directory), .environment([:], prefix: "ACME_")],
                 reporter: reporter
             )
             #expect(Setting(key, default: "", suite: suite, traits: traits).value == "hidden")
@@ -46,8 +46,8 @@ struct SecretFileTests {
         try await withTemporaryDirectory { directory in
             for file in files { try "\(directory)/\(file)".writeLayer(file) }
             let traits: SettingTraits = .renamed(from: "dbPass", "older")
-            func value(_ overrides: [SettingsOverride]) -> String {
-                let suite = SettingsSuite.inMemory(overrides: overrides, reporter: reporter)
+            func value(_ sources: [SettingsSource]) -> String {
+                let suite = SettingsSuite.inMemory(sources: sources, reporter: reporter)
                 return Setting("databasePassword", default: "", suite: suite, traits: traits).value
             }
             #expect(value([.secrets(directory: directory), .environment([:], prefix: "ACME_")]) == used)
@@ -68,7 +68,7 @@ struct SecretFileTests {
             }
             try FileManager.default.createDirectory(atPath: "\(directory)/secrets/c", withIntermediateDirectories: true)
             let suite = SettingsSuite.inMemory(
-                overrides: [.secrets(directory: "\(directory)/secrets")],
+                sources: [.secrets(directory: "\(directory)/secrets")],
                 reporter: reporter
             )
             #expect(Setting("a.b", default: "", suite: suite).value == "1")
@@ -89,7 +89,7 @@ struct SecretFileTests {
     func contents(_ text: String, _ value: String) async throws {
         try await withTemporaryDirectory { directory in
             try "\(directory)/token".writeLayer(text)
-            let suite = SettingsSuite.inMemory(overrides: [.secrets(directory: directory)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.secrets(directory: directory)], reporter: reporter)
             #expect(Setting("token", default: "none", suite: suite).value == value)
         }
     }
@@ -133,7 +133,7 @@ struct SecretFileTests {
             let texts = ["token": "hunter2", "count": "hunter3", "list": "[hunter4"]
             for (name, text) in texts { try "\(directory)/\(name)".writeLayer(text) }
             try Data([0x68, 0x75, 0x6E, 0x74, 0x65, 0x72, 0xFF]).write(to: URL(fileURLWithPath: "\(directory)/broken"))
-            let suite = SettingsSuite.inMemory(overrides: [.secrets(directory: directory)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.secrets(directory: directory)], reporter: reporter)
             let settings = Settings(suite)
             let broken = Setting("broken", default: "none", suite: suite)
             #expect((settings.token.text, settings.count, settings.list) == ("none", 1, []))
@@ -153,7 +153,7 @@ struct SecretFileTests {
     func shown() async throws {
         try await withTemporaryDirectory { directory in
             try "\(directory)/host".writeLayer("hunter2")
-            let suite = SettingsSuite.inMemory(["host": "stored"], overrides: [.secrets(directory: directory)])
+            let suite = SettingsSuite.inMemory(["host": "stored"], sources: [.secrets(directory: directory)])
             let host = Setting("host", default: "none", suite: suite)
             let any = AnySetting(host, declaration: "host")
             #expect(host.value == "hunter2")
@@ -172,7 +172,7 @@ struct SecretFileTests {
     func changes() async throws {
         try await withTemporaryDirectory { directory in
             try "\(directory)/host".writeLayer("hunter2")
-            let suite = SettingsSuite.inMemory(["host": "stored"], overrides: [.secrets(directory: directory)])
+            let suite = SettingsSuite.inMemory(["host": "stored"], sources: [.secrets(directory: directory)])
             let host = Setting("host", default: "none", suite: suite)
             let seen = Mutex<[(new: String, text: String)]>([])
             let observation = host.observe(initial: true) { change in
@@ -200,8 +200,8 @@ struct SecretFileTests {
             let file = "\(directory)/token"
             try file.writeLayer("from file")
             func token(_ variables: [String: String], files: Bool = true, name: String? = nil) -> String {
-                let override = SettingsOverride.environment(variables, prefix: "ACME_", files: files)
-                let suite = SettingsSuite.inMemory(overrides: [override], reporter: reporter)
+                let override = SettingsSource.environment(variables, prefix: "ACME_", files: files)
+                let suite = SettingsSuite.inMemory(sources: [override], reporter: reporter)
                 let traits: SettingTraits = name.map { .environment($0) } ?? []
                 return Setting("token", default: "none", suite: suite, traits: traits).value
             }
@@ -230,8 +230,8 @@ struct SecretFileTests {
             for (name, fact) in facts {
                 reporter.removeAll()
                 let file = name.isEmpty ? directory : name.hasPrefix("/") ? name : "\(directory)/\(name)"
-                let override = SettingsOverride.environment(["ACME_PORT_FILE": file], prefix: "ACME_", files: true)
-                let suite = SettingsSuite.inMemory(overrides: [override], reporter: reporter)
+                let override = SettingsSource.environment(["ACME_PORT_FILE": file], prefix: "ACME_", files: true)
+                let suite = SettingsSuite.inMemory(sources: [override], reporter: reporter)
                 #expect(Setting("port", default: 80, suite: suite).value == 80)
                 let error = try #require(reporter.errors.first)
                 #expect(error.fact.hasPrefix("the file that ACME_PORT_FILE names \(fact)"))
@@ -246,8 +246,8 @@ struct SecretFileTests {
     func validation() {
         let variables = ["ACME_TOKEN_FILE": "/dev/null", "ACME_TOKE_FILE": "/dev/null"]
         for (files, expected) in [(true, ["ACME_TOKE_FILE"]), (false, ["ACME_TOKEN_FILE", "ACME_TOKE_FILE"])] {
-            let override = SettingsOverride.environment(variables, prefix: "ACME_", files: files)
-            let suite = SettingsSuite.inMemory(overrides: [override], reporter: reporter)
+            let override = SettingsSource.environment(variables, prefix: "ACME_", files: files)
+            let suite = SettingsSuite.inMemory(sources: [override], reporter: reporter)
             let catalog = SettingsCatalog(Settings(suite))
             let unknown = catalog.findProblems().errors.filter { $0.code == .unknownVariable }.map(\.fact)
             #expect(Set(unknown) == Set(expected.map { "no setting has the environment variable \($0)" }))
@@ -258,7 +258,7 @@ struct SecretFileTests {
     func notStored() async throws {
         try await withTemporaryDirectory { directory in
             try "\(directory)/token".writeLayer("hunter2")
-            let suite = SettingsSuite.inMemory(overrides: [.secrets(directory: directory)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.secrets(directory: directory)], reporter: reporter)
             let token = Setting("token", default: "none", suite: suite, traits: .secret)
             #expect(token.value == "hunter2")
             try await token.update { $0 += "!" }
@@ -277,7 +277,7 @@ struct SecretFileTests {
             for name in names { try "\(directory)/\(name)".writeLayer(name) }
             for name in names {
                 let suite = SettingsSuite.inMemory(
-                    overrides: [.secrets(directory: directory), .environment([:], prefix: "ACME_")],
+                    sources: [.secrets(directory: directory), .environment([:], prefix: "ACME_")],
                     reporter: reporter
                 )
                 #expect(Setting("db.password", default: "", suite: suite, traits: .environment("OWN")).value == name)
@@ -294,7 +294,7 @@ struct SecretFileTests {
             try "\(directory)/fits".writeLayer(String(repeating: "a", count: limit))
             try "\(directory)/large".writeLayer(String(repeating: "a", count: limit + 1))
             try Data([0xFF]).write(to: URL(fileURLWithPath: "\(directory)/other"))
-            let suite = SettingsSuite.inMemory(overrides: [.secrets(directory: directory)], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.secrets(directory: directory)], reporter: reporter)
             #expect(Setting("fits", default: "", suite: suite).value.utf8.count == limit)
             #expect(Setting("large", default: "none", suite: suite).value == "none")
             #expect(reporter.errors.map { $0.location?.file } == ["\(directory)/large"])
@@ -307,7 +307,7 @@ struct TakenVariableTests {
     private let reporter = RecordingReporter()
 
     private func suite(_ variables: [String: String], _ prefix: String = "ACME_") -> SettingsSuite {
-        .inMemory(overrides: [.environment(variables, prefix: prefix, files: true)], reporter: reporter)
+        .inMemory(sources: [.environment(variables, prefix: prefix, files: true)], reporter: reporter)
     }
 
     @Test(

@@ -18,7 +18,7 @@ struct OverrideTests {
         // Listed in reverse order of precedence, which must not matter.
         .inMemory(
             values,
-            overrides: [.environment(variables, prefix: "ACME_"), .commandLine(arguments)],
+            sources: [.commandLine(arguments), .environment(variables, prefix: "ACME_")],
             reporter: reporter
         )
     }
@@ -69,10 +69,10 @@ struct OverrideTests {
     @Test("the last flag and the first override of a kind take precedence")
     func precedence() {
         #expect(Setting("port", default: 1, suite: suite([:], "--port", "2", "-port", "3", "--port=4")).value == 4)
-        let overrides: [SettingsOverride] = [
+        let sources: [SettingsSource] = [
             .environment(["A_PORT": "2"], prefix: "A_"), .environment(["B_PORT": "3"], prefix: "B_"),
         ]
-        let twice = Setting("port", default: 1, suite: .inMemory(overrides: overrides))
+        let twice = Setting("port", default: 1, suite: .inMemory(sources: sources))
         #expect(twice.value == 2)
         #expect(twice.explain().shadowed == [.environment: 3, .default: 1])
     }
@@ -81,7 +81,7 @@ struct OverrideTests {
     func givenVariables() throws {
         _ = try #require(SystemCalls.environmentVariable("PATH"))
         for (variables, expected) in [([:], "none"), (["PATH": "/given"], "/given")] {
-            let suite = SettingsSuite.inMemory(overrides: [.environment(variables, prefix: "")], reporter: reporter)
+            let suite = SettingsSuite.inMemory(sources: [.environment(variables, prefix: "")], reporter: reporter)
             #expect(Setting("path", default: "none", suite: suite).value == expected)
         }
     }
@@ -191,7 +191,7 @@ struct OverrideTests {
         ]
     )
     func flags(arguments: [String], expected: Bool) {
-        let suite = SettingsSuite.inMemory(overrides: [.commandLine(arguments)], reporter: reporter)
+        let suite = SettingsSuite.inMemory(sources: [.commandLine(arguments)], reporter: reporter)
         #expect(Setting("flag", default: !expected, suite: suite).value == expected)
         #expect(Setting("flag", default: Bool?.none, suite: suite).value == expected)
         #expect(DefaultStorageOptional<Bool>(key: "flag", suite: suite).wrappedValue == expected)
@@ -203,10 +203,10 @@ struct OverrideTests {
         arguments: [["-flag", "nope"], ["-flag", "2"], ["-flag", "x"], ["--flag=x"], ["--no-flag=1"], ["--flag="]]
     )
     func invalidBoolean(arguments: [String]) {
-        let overrides: [SettingsOverride] = [
+        let sources: [SettingsSource] = [
             .commandLine(arguments), .environment(["ACME_FLAG": "no"], prefix: "ACME_"),
         ]
-        let suite = SettingsSuite.inMemory(["flag": true], overrides: overrides, reporter: reporter)
+        let suite = SettingsSuite.inMemory(["flag": true], sources: sources, reporter: reporter)
         #expect(!Setting("flag", default: true, suite: suite).value)
         #expect(reporter.errors.count == 1)
         #expect(reporter.errors.first?.fact.contains(" cannot be used: ") == true)
@@ -235,10 +235,10 @@ struct OverrideTests {
         let store = InMemoryStore(["port": 2, "name": "b"])
         let suites = [
             SettingsSuite(store: store),
-            SettingsSuite(store: store, overrides: [.commandLine(["--port=3", "--name=c"])]),
-            SettingsSuite(store: store, overrides: [.commandLine(["--port=4", "--name=d"])]),
+            SettingsSuite(store: store, sources: [.commandLine(["--port=3", "--name=c"])]),
+            SettingsSuite(store: store, sources: [.commandLine(["--port=4", "--name=d"])]),
         ]
-        let again = SettingsSuite(store: store, overrides: [.commandLine(["--port=4", "--name=d"])])
+        let again = SettingsSuite(store: store, sources: [.commandLine(["--port=4", "--name=d"])])
         for _ in 0..<2 {
             #expect(suites.map { Setting("port", default: 1, suite: $0).value } == [2, 3, 4])
             #expect(suites.map { Setting("name", default: "a", suite: $0).value } == ["b", "c", "d"])
@@ -261,7 +261,7 @@ struct OverrideTests {
             #expect(port == 9)
         }
         try await withTemporaryDirectory { directory in
-            let file = SettingsSuite(fileAt: "\(directory)/settings.json", overrides: [.commandLine(["--port", "9"])])
+            let file = SettingsSuite(fileAt: "\(directory)/settings.json", sources: [.commandLine(["--port", "9"])])
             #expect(file[SettingKey("port", default: 1)] == 9)
             try await file.setStoredValue(2, forKey: "port")
             #expect(Setting("port", default: 1, suite: SettingsSuite(fileAt: file.name)).value == 2)
@@ -300,10 +300,10 @@ struct OverrideTests {
     }
 
     private static let store = InMemoryStore()
-    private static let list = SettingsOverride.commandLine(["--port", "x"])
+    private static let list = SettingsSource.commandLine(["--port", "x"])
 
     private static func setting(_ reporter: any SettingsReporter) -> Setting<Int> {
-        Setting("port", default: 1, suite: SettingsSuite(store: store, overrides: [list], reporter: reporter))
+        Setting("port", default: 1, suite: SettingsSuite(store: store, sources: [list], reporter: reporter))
     }
 
     @Test("no string is nil for an optional without a default")

@@ -22,7 +22,7 @@ struct OverrideTextTests {
     /// Returns the value of a setting whose flag is given once for each string.
     private func read<Value: StoredValueConvertible>(_ texts: String..., default value: Value) -> Value {
         let arguments = texts.map { "--key=\($0)" }
-        let suite = SettingsSuite.inMemory(overrides: [.commandLine(arguments)], reporter: reporter)
+        let suite = SettingsSuite.inMemory(sources: [.commandLine(arguments)], reporter: reporter)
         return Setting("key", default: value, suite: suite).value
     }
 
@@ -63,7 +63,7 @@ struct OverrideTextTests {
     )
     func roundedIntegers(text: String) {
         #expect(read(text, default: 1) == 1)
-        let variables = SettingsSuite.inMemory(overrides: [.environment(["KEY": text], prefix: "")], reporter: reporter)
+        let variables = SettingsSuite.inMemory(sources: [.environment(["KEY": text], prefix: "")], reporter: reporter)
         #expect(Setting("key", default: Int128(1), suite: variables).value == 1)
         #expect(reporter.errors.map(\.code) == [.invalidValue, .invalidValue])
     }

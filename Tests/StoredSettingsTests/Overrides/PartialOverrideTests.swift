@@ -9,8 +9,8 @@ import Testing
 struct PartialOverrideTests {
     private let reporter = RecordingReporter()
 
-    private func suite(_ stored: [String: StoredValue] = [:], _ overrides: SettingsOverride...) -> SettingsSuite {
-        .inMemory(stored, overrides: overrides, reporter: reporter)
+    private func suite(_ stored: [String: StoredValue] = [:], _ sources: SettingsSource...) -> SettingsSuite {
+        .inMemory(stored, sources: sources, reporter: reporter)
     }
 
     @Test(
@@ -19,15 +19,16 @@ struct PartialOverrideTests {
     )
     func parts(text: String) throws {
         let stored: [String: StoredValue] = ["pace": ["perSecond": 7, "burst": 8]]
-        let overrides: [SettingsOverride] = [
-            .environment(["ACME_PACE": text], prefix: "ACME_"), .commandLine(["--pace", text]),
+        let sources: [(SettingsSource, SettingsLayer)] = [
+            (.environment(["ACME_PACE": text], prefix: "ACME_"), .environment),
+            (.commandLine(["--pace", text]), .commandLine),
         ]
-        for override in overrides {
+        for (override, layer) in sources {
             let suite = suite(stored, override)
             @DefaultStorage(key: "pace", suite: suite) var pace = Pace()
             // Over the default and not over the store, which an override hides as a whole.
             #expect(pace == Pace(burst: 1))
-            #expect($pace.explain().layer == override.layer)
+            #expect($pace.explain().layer == layer)
             #expect($pace.explain().shadowed[.store] == Pace(perSecond: 7, burst: 8))
             #expect(try $pace.load() == Pace(perSecond: 7, burst: 8))
         }
@@ -133,7 +134,7 @@ struct PartialOverrideTests {
     func ownErrors(count: Int, part: (path: [SettingsError.PathComponent], text: String)) throws {
         let stored: StoredValue =
             part.path.count == 1 ? ["bounded": .integer(Int128(count))] : ["more": [.integer(Int128(count))]]
-        let override = SettingsOverride.environment(["ACME_POOL": stored.jsonText], prefix: "ACME_")
+        let override = SettingsSource.environment(["ACME_POOL": stored.jsonText], prefix: "ACME_")
         for suite in [suite(["pool": stored]), suite([:], override)] {
             reporter.removeAll()
             #expect(Setting("pool", default: Pool(), suite: suite).value == Pool())

@@ -51,8 +51,8 @@ struct ServiceVariableTests {
     }
 
     private func makeCatalog(_ variables: [String: String], files: Bool = false) -> (Server, SettingsCatalog) {
-        let override = SettingsOverride.environment(variables, prefix: "ACME_", files: files)
-        let server = SettingsSuite.withStandard(.inMemory(overrides: [override], reporter: reporter)) { Server() }
+        let override = SettingsSource.environment(variables, prefix: "ACME_", files: files)
+        let server = SettingsSuite.withStandard(.inMemory(sources: [override], reporter: reporter)) { Server() }
         return (server, SettingsCatalog(server))
     }
 
