@@ -113,7 +113,7 @@ let package = Package(
         .executableTarget(name: "Benchmarks", dependencies: ["StoredSettings", "StoredSettingsEtcd"]),
 
         // The tier of a run, waiting with a deadline, and temporary directories.
-        .target(name: "TestSupport", dependencies: ["ProcessSupport"], path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["StoredSettings", "ProcessSupport"], path: "Tests/TestSupport"),
 
         .testTarget(
             name: "StoredSettingsTests",

@@ -130,7 +130,7 @@ public struct AnySetting: Sendable {
         try await suite.engine.suspending { [base] in try base.reset() }
     }
 
-    /// Checks the setting's values in the store and in overrides, whether they are used or not.
+    /// Checks the setting's values in all sources, whether they are used or not.
     ///
     /// - Throws: ``SettingsValidationError`` with what ``findProblems()`` returns, if that is not empty.
     public func validate() throws {
@@ -138,7 +138,7 @@ public struct AnySetting: Sendable {
         guard problems.isEmpty else { throw SettingsValidationError(problems: problems) }
     }
 
-    /// Returns everything that is wrong with the setting's values in the store and in overrides, whether they are used or not.
+    /// Returns everything that is wrong with the setting's values in all sources, whether they are used or not.
     ///
     /// A file that cannot be read is not a problem of one setting: see ``SettingsCatalog/findProblems(unknownKeys:)``.
     public func findProblems() -> [SettingsError] {
@@ -215,11 +215,11 @@ package protocol CatalogSetting: Sendable {
     /// The stored form of the value, and where it comes from, as of one reading.
     var current: CurrentValue { get }
     var storedKeys: StoredKeys { get }
-    /// The flags, variables and files that give the setting a value above the store, or try to.
+    /// The sources that give the setting a value above the store, or try to.
     var overrideNames: [String] { get }
     /// The warnings of flags and variables that follow from old keys, and of variables that belong to other settings.
     var nameWarnings: [SettingsError] { get }
-    /// The files that give the setting a value beneath the store, or try to.
+    /// The sources that give the setting a value beneath the store, or try to.
     var baseNames: [String] { get }
     /// The layer of the value, and the explanation.
     var summary: (layer: SettingsLayer, text: String, hidesStore: Bool) { get }

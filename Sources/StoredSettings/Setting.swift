@@ -285,6 +285,7 @@ extension Setting {
     /// - Throws: ``SettingsError`` when the value is rejected or cannot be saved; `CancellationError` when the task is canceled
     ///   before. Then nothing has changed.
     public nonisolated(nonsending) func set(_ value: Value) async throws {
+        try Task.checkCancellation()
         try await write(try box.encode(value))
     }
 
@@ -301,6 +302,7 @@ extension Setting {
     /// - Throws: ``SettingsError`` when the change cannot be saved; `CancellationError` when the task is canceled before. Then
     ///   nothing has changed.
     public nonisolated(nonsending) func reset() async throws {
+        try Task.checkCancellation()
         try await write(nil)
     }
 
@@ -373,7 +375,6 @@ extension Setting {
     }
 
     private nonisolated(nonsending) func write(_ stored: StoredValue?) async throws {
-        try Task.checkCancellation()
         if try writeWithoutWaiting(stored) { return }
         try await engine.suspending { try write(stored) }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Keys-and-declarations.md, "Keys can be instance members".
 
-/// A namespace for keys that are used as members of ``SettingsSuite/values``.
+/// A namespace for keys that are used as members of ``SettingsSuite/members``.
 ///
 /// ```swift
 /// extension SettingMembers {
@@ -9,7 +9,7 @@
 ///     var quality: SettingKey<Double> { .quality }       // defined in an extension of SettingKeys
 /// }
 ///
-/// suite.values.launchCount += 1
+/// suite.members.launchCount += 1
 /// ```
 public struct SettingMembers: Sendable {
     // Static members of SettingKeys cannot be used instead: with compilers up to 6.3, a program crashes when it uses a key
@@ -18,11 +18,11 @@ public struct SettingMembers: Sendable {
 }
 
 extension SettingsSuite {
-    /// The values of a suite as members, named after the members of ``SettingMembers``.
+    /// The values of a suite by the names of ``SettingMembers``.
     ///
     /// ```swift
-    /// suite.values.launchCount += 1
-    /// suite.values.hosts.append("example.org")
+    /// suite.members.launchCount += 1
+    /// suite.members.hosts.append("example.org")
     /// ```
     ///
     /// Reading and assigning work like ``Setting/value``. To observe, reset or check a member, use its setting:
@@ -31,7 +31,7 @@ extension SettingsSuite {
     /// Each access looks up the key and the setting, which a property wrapper does once. Use a property wrapper where speed
     /// matters.
     @dynamicMemberLookup
-    public struct Values: Sendable {
+    public struct Members: Sendable {
         let suite: SettingsSuite
 
         /// The value of a key that is a member of ``SettingMembers``.
@@ -41,8 +41,8 @@ extension SettingsSuite {
         }
     }
 
-    /// The values of the suite as members, named after the members of ``SettingMembers``.
-    public var values: Values { Values(suite: self) }
+    /// The values of the suite by the names of ``SettingMembers``.
+    public var members: Members { Members(suite: self) }
 
     /// Returns the setting of a member of ``SettingMembers``.
     ///

@@ -139,7 +139,7 @@ extension SettingTraits {
     ///
     /// In a ``SettingsSuite/group(_:)``, the name of the group precedes it: `DB_PORT`.
     ///
-    /// - Parameter name: The whole name, such as `PORT`. The prefix of the suite's override is not added.
+    /// - Parameter name: The whole name, such as `PORT`. The prefix of the suite's source is not added.
     /// - Returns: The trait.
     public static func environment(_ name: String) -> SettingTraits {
         SettingTraits([], Names(environmentVariable: name))

@@ -66,7 +66,7 @@ extension SettingsSuite {
     /// let host = Setting("host", default: "localhost", suite: database)   // has the key db.host
     /// ```
     ///
-    /// A group has the store, the overrides and the reporter of its suite. Keys that are passed to a group, or that it returns,
+    /// A group has the sources and the reporter of its suite. Keys that are passed to a group, or that it returns,
     /// have no prefix: strings, and keys such as `.quality`. Its ``keys``, ``snapshot()``, ``changes()`` and ``removeAll()`` and its
     /// transactions are about the keys of the group alone. ``synchronize()``, ``checkpoint()`` and ``finish()`` are about the whole
     /// suite.

@@ -32,7 +32,7 @@ final class SuiteConfiguration: Sendable {
     /// The layers of a suite of the name.
     func layers(for engine: SettingsEngine) -> LayerList? {
         if let known = known.withLock({ $0 }), known.files?.belong(to: engine) ?? true { return known }
-        let layers = LayerList(sources, suiteName: name, engine: engine, reporter: reporter)
+        let layers = LayerList(sources, suiteName: name, engine: engine)
         let old = known.withLock { known in
             defer { known = layers }
             return known
@@ -61,18 +61,20 @@ final class SuiteConfiguration: Sendable {
 }
 
 extension SettingsSuite {
-    @TaskLocal private static var replacements: [String: SettingsSuite] = [:]
+    /// The suites that replace others in the current task, by their names; that of the standard suite, whatever its name is, under
+    /// `nil`.
+    @TaskLocal private static var replacements: [String?: SettingsSuite] = [:]
     /// Whether suites were ever replaced, so that a program that does not do so need not search.
     private static let isReplacing = Atomic(false)
 
     /// The suite that replaces a named one in the current task; `nil` if there is none.
-    static func replacement(forSuiteNamed name: String) -> SettingsSuite? {
+    static func replacement(forSuiteNamed name: String?) -> SettingsSuite? {
         isReplacing.load(ordering: .acquiring) ? replacements[name] : nil
     }
 
     /// The names of the suites that a suite replaces in the current task.
     static func names(replacedBy suite: SettingsSuite) -> [String] {
-        replacements.filter { $0.value == suite }.map(\.key)
+        replacements.filter { $0.value == suite }.compactMap(\.key)
     }
 
     /// Sets the layers and the reporter of all suites of a name.
@@ -132,9 +134,7 @@ extension SettingsSuite {
         isolation: isolated (any Actor)? = #isolation,
         operation: () async throws -> Result
     ) async rethrows -> Result {
-        isReplacing.store(true, ordering: .releasing)
-        let all = replacements.merging(suites) { $1 }
-        return try await $replacements.withValue(all, operation: operation, isolation: isolation)
+        try await withReplacements(suites, isolation: isolation, operation: operation)
     }
 
     /// Runs an operation in which named suites are replaced, in its task and the tasks it starts.
@@ -146,6 +146,23 @@ extension SettingsSuite {
     /// - Throws: The error of the operation.
     public static func withSuites<Result>(
         _ suites: [String: SettingsSuite],
+        operation: () throws -> Result
+    ) rethrows -> Result {
+        try withReplacements(suites, operation: operation)
+    }
+
+    private static func withReplacements<Result>(
+        _ suites: [String?: SettingsSuite],
+        isolation: isolated (any Actor)?,
+        operation: () async throws -> Result
+    ) async rethrows -> Result {
+        isReplacing.store(true, ordering: .releasing)
+        let all = replacements.merging(suites) { $1 }
+        return try await $replacements.withValue(all, operation: operation, isolation: isolation)
+    }
+
+    private static func withReplacements<Result>(
+        _ suites: [String?: SettingsSuite],
         operation: () throws -> Result
     ) rethrows -> Result {
         isReplacing.store(true, ordering: .releasing)
@@ -174,8 +191,6 @@ extension SettingsSuite {
 
     private static let choice = Locked<Choice>(.open)
 
-    @TaskLocal private static var replacement: SettingsSuite?
-
     /// The suite of every setting that names no other suite.
     ///
     /// It is the suite of ``withStandard(_:isolation:operation:)`` in the current task, otherwise the suite of
@@ -183,7 +198,7 @@ extension SettingsSuite {
     /// at the end of its name (`tool-1.2.4`). A setting uses the suite that is standard
     /// when the setting is created.
     public static var standard: SettingsSuite {
-        if let replacement { return replacement }
+        if let replacement = replacement(forSuiteNamed: nil) { return replacement }
         let suite = usedChoice ?? use(SettingsSuite(unreplaced: SettingsEnvironment.process.standardSuiteName))
         return Self.replacement(forSuiteNamed: suite.name) ?? suite
     }
@@ -251,7 +266,7 @@ extension SettingsSuite {
         isolation: isolated (any Actor)? = #isolation,
         operation: () async throws -> Result
     ) async rethrows -> Result {
-        try await $replacement.withValue(suite, operation: operation, isolation: isolation)
+        try await withReplacements([nil: suite], isolation: isolation, operation: operation)
     }
 
     /// Runs an operation with another standard suite, in its task and the tasks it starts.
@@ -271,6 +286,6 @@ extension SettingsSuite {
     /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
     public static func withStandard<Result>(_ suite: SettingsSuite, operation: () throws -> Result) rethrows -> Result {
-        try $replacement.withValue(suite, operation: operation)
+        try withReplacements([nil: suite], operation: operation)
     }
 }

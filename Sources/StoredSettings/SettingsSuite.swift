@@ -125,7 +125,7 @@ public struct SettingsSuite: Sendable {
         let layers =
             sources.isEmpty
             ? configuration?.layers(for: engine)
-            : LayerList(sources, suiteName: name, engine: engine, reporter: reporter)
+            : LayerList(sources, suiteName: name, engine: engine)
         self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 
@@ -136,13 +136,11 @@ public struct SettingsSuite: Sendable {
         layersOf replaced: String
     ) -> SettingsSuite {
         if let reporter { engine.addReporter(reporter) }
-        let newReporter = reporter ?? self.reporter
         return SettingsSuite(
             name: name,
             engine: engine,
-            layers: sources.isEmpty
-                ? layers : LayerList(sources, suiteName: replaced, engine: engine, reporter: newReporter),
-            reporter: newReporter,
+            layers: sources.isEmpty ? layers : LayerList(sources, suiteName: replaced, engine: engine),
+            reporter: reporter ?? self.reporter,
             isObservable: isObservable,
             prefix: group?.prefix
         )
@@ -155,7 +153,7 @@ public struct SettingsSuite: Sendable {
         reporter: any SettingsReporter
     ) {
         let engine = SettingsEngine.named(name, in: environment, reporter: reporter)
-        let layers = LayerList(sources, suiteName: name, engine: engine, reporter: reporter)
+        let layers = LayerList(sources, suiteName: name, engine: engine)
         self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 
@@ -181,7 +179,7 @@ public struct SettingsSuite: Sendable {
             } else {
                 SettingsEngine.shared(forFileAt: path, reporter: reporter)
             }
-        let layers = LayerList(sources, suiteName: name, engine: engine, reporter: reporter)
+        let layers = LayerList(sources, suiteName: name, engine: engine)
         self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 
@@ -199,7 +197,7 @@ public struct SettingsSuite: Sendable {
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
         let engine = SettingsEngine.shared(for: store, reporter: reporter)
-        let layers = LayerList(sources, suiteName: name, engine: engine, reporter: reporter)
+        let layers = LayerList(sources, suiteName: name, engine: engine)
         self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 

@@ -15,7 +15,7 @@ extension SettingsSuite {
     /// getters of `UserDefaults` convert (1 to `true`, `"42"` to 42), this library reports a value of another type and
     /// uses the default. Use ``UserDefaultsURL`` to read URLs that other code stored. A value that is registered with
     /// `UserDefaults` takes precedence over the default of a declaration and does not count as stored. Launch arguments
-    /// are ignored unless they are passed as overrides.
+    /// are ignored unless they are passed as sources.
     ///
     /// A set reads external changes and writes the whole property list to disk: on Linux in about 0.5 ms with 10 keys,
     /// and 7 ms with 1,000. A read takes 2.5 µs.

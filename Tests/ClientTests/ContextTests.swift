@@ -3,6 +3,7 @@
 import ClientModule
 import StoredSettings
 import StoredSettingsTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -66,7 +67,7 @@ struct ContextTests {
         #expect(settings.$port.suite == suite)
         #expect(settings.$port.defaultValue == 8080)
         #expect(try settings.$port.update { $0 += 1 } == 8081)
-        #expect(throws: SettingsError(.validationFailed, fact: "")) { try settings.$port.set(65_536) }
+        expectError(.validationFailed) { try settings.$port.set(65_536) }
         #expect(try settings.$port.load() == 8081)
         #expect(try settings.$lastDeploy.load() == nil)
         #expect(settings.$port.explain().layer == .store)

@@ -55,17 +55,17 @@ struct KeyTests {
 
     @Test("key paths of a suite's values")
     func members() {
-        suite.values.quality += 0.1
-        suite.values.hosts.append("example.org")
-        suite.values.alias = "gate"
+        suite.members.quality += 0.1
+        suite.members.hosts.append("example.org")
+        suite.members.alias = "gate"
         #expect(
             suite.snapshot() == [
                 "quality": .double(0.8 + 0.1), "hosts": ["localhost", "example.org"], "alias": "gate",
             ]
         )
-        #expect(suite.values.workers == 8)
-        suite.values.port = 0
-        #expect(suite.values.port == 8080)
+        #expect(suite.members.workers == 8)
+        suite.members.port = 0
+        #expect(suite.members.port == 8080)
         #expect(reporter.errors.map(\.code) == [.validationFailed])
     }
 

@@ -93,7 +93,7 @@ struct SwiftyUserDefaultsGuide {
         suite[.libraries].append("StoredSettings")
         // end
         // snippet: row-8-use
-        suite.values.launchCount += 1
+        suite.members.launchCount += 1
         // end
         #expect(settings.launchCount == 2 && settings.username == nil)
         settings.username = "ada"

@@ -155,7 +155,7 @@ extension UserDefaultsTests {
                 try check(defaults, SettingKey("color", default: Color(red: 1, name: "red")), is: pink)
                 try check(defaults, SettingKey("colors", default: [], as: LegacyArchivedObjects()), is: [pink, pink])
                 let impostors = SettingKey<[Color]>("impostors", default: [], as: LegacyArchivedObjects())
-                #expect(throws: SettingsError(.invalidValue, fact: "")) {
+                expectError(.invalidValue) {
                     try Setting(impostors, suite: SettingsSuite(userDefaults: defaults)).load()
                 }
             }

@@ -148,7 +148,7 @@ struct SecureCodingTests {
 
     @Test("an object with a part without secure coding is rejected")
     func insecurePart() throws {
-        #expect(throws: SettingsError(.unstorable, fact: "")) { try Whole(part: Insec()).storedValue() }
+        expectError(.unstorable) { try Whole(part: Insec()).storedValue() }
     }
 
     @Test("equal objects are stored as equal bytes, which can be read, and assigning one is not a change")
@@ -217,7 +217,7 @@ struct SecureCodingTests {
         let reporter = RecordingReporter()
         let suite = SettingsSuite.inMemory(["tint": .data(try make())], reporter: reporter)
         let setting = Setting("tint", default: Color(red: 1, name: "red"), suite: suite)
-        #expect(throws: SettingsError(.invalidValue, fact: ""), "\(name)") { try setting.load() }
+        expectError(.invalidValue, "\(name)") { try setting.load() }
         #expect(setting.value.name == "red" && setting.isSet)
         #expect(reporter.errors.map(\.code) == [.invalidValue])
     }

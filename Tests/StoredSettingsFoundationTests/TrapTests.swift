@@ -93,7 +93,7 @@ extension UserDefaultsTests {
                 }
                 defaults.set("text", forKey: ExactForms.key)
                 #expect(suite.keys == ["date"])
-                #expect(throws: SettingsError(.invalidKey, fact: "")) {
+                expectError(.invalidKey) {
                     try suite.setStoredValue(1, forKey: ExactForms.key)
                 }
             }
@@ -122,11 +122,11 @@ extension UserDefaultsTests {
                 let setting = Setting("a", default: 0, suite: suite)
                 try await setting.set(1)
                 defaults.isFull.withLock { $0 = true }
-                #expect(throws: SettingsError(.writeFailed, fact: "")) { try setting.set(2) }
+                expectError(.writeFailed) { try setting.set(2) }
                 #expect(setting.value == 1 && defaults.integer(forKey: "a") == 1)
                 setting.value = 3
                 #expect(setting.value == 3 && reporter.errors.map(\.code) == [.writeFailed])
-                #expect(throws: SettingsError(.notSaved, fact: "")) { try suite.synchronize() }
+                expectError(.notSaved) { try suite.synchronize() }
                 defaults.isFull.withLock { $0 = false }
                 try await suite.synchronize()
                 #expect(defaults.integer(forKey: "a") == 3)

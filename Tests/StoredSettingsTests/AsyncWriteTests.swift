@@ -204,7 +204,7 @@ struct AsyncWriteTests {
                 seen.append(settings[setting])
                 #expect(Self.trace == "outer")
                 // Only the transaction writes in it.
-                #expect(throws: SettingsError(.nestedTransaction, fact: "")) { try setting.set(3) }
+                expectError(.nestedTransaction) { try setting.set(3) }
                 settings[setting] = 2
                 let result = Result()
                 result.value = settings[setting]
@@ -296,7 +296,7 @@ struct AsyncWriteTests {
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<100 {
                     group.addTask {
-                        await #expect(throws: SettingsError(.lockTimedOut, fact: "")) {
+                        await expectError(.lockTimedOut) {
                             try await setting.update { $0 += 1 }
                         }
                     }
@@ -523,14 +523,14 @@ struct AsyncWriteTests {
         try await second.reset()
         #expect(second.value == "x")
         let other = Setting("a", default: 1, suite: .inMemory())
-        await #expect(throws: SettingsError(.otherSuite, fact: "")) { try await suite.reset(other) }
-        await #expect(throws: SettingsError(.invalidKey, fact: "")) {
+        await expectError(.otherSuite) { try await suite.reset(other) }
+        await expectError(.invalidKey) {
             try await Setting("", default: 1, suite: suite).set(1)
         }
         struct Stop: Error {}
         await #expect(throws: Stop.self) { try await first.update { _ in throw Stop() } }
         await suite.finish()
-        await #expect(throws: SettingsError(.suiteFinished, fact: "")) { try await first.set(1) }
+        await expectError(.suiteFinished) { try await first.set(1) }
     }
 
     @Test("changes without propagation stay so when they have to wait", .deadlockLimit)

@@ -51,7 +51,7 @@ struct SettingReferenceTests {
         try port.reset()
         #expect(!port.isSet && host.isSet)
         suite.finish()
-        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try host.reset() }
+        expectError(.suiteFinished) { try host.reset() }
         #expect(host.value == "a.example")
         #expect(reporter.errors.isEmpty)
     }
@@ -76,8 +76,8 @@ struct SettingReferenceTests {
     func resettingForeign() throws {
         fill()
         foreign.value = 1
-        #expect(throws: SettingsError(.otherSuite, fact: "")) { try suite.reset(port, foreign) }
-        #expect(throws: SettingsError(.otherSuite, fact: "")) { try suite.transaction { try $0.reset(port, foreign) } }
+        expectError(.otherSuite) { try suite.reset(port, foreign) }
+        expectError(.otherSuite) { try suite.transaction { try $0.reset(port, foreign) } }
         #expect(port.isSet && foreign.isSet)
     }
 
@@ -112,10 +112,10 @@ struct SettingReferenceTests {
     @Test("a dynamic member has a setting")
     func members() throws {
         let setting = suite.setting(\.hostMember)
-        suite.values.hostMember = "b.example"
+        suite.members.hostMember = "b.example"
         #expect(setting.value == "b.example" && setting.isSet)
         try setting.reset()
-        #expect(suite.values.hostMember == "localhost")
+        #expect(suite.members.hostMember == "localhost")
         #expect(suite.setting(.port).defaultValue == 8080)
     }
 
@@ -145,7 +145,7 @@ struct SettingReferenceTests {
         #expect(suite.keys == ["host"])
         suite[storedValueFor: ""] = 1
         #expect(reporter.errors.map(\.code) == [.invalidKey])
-        #expect(throws: SettingsError(.invalidKey, fact: "")) {
+        expectError(.invalidKey) {
             try suite.transaction { try $0.setStoredValue(1, forKey: "") }
         }
     }
@@ -173,7 +173,7 @@ struct SettingDefinitionTests {
             let setting = Setting(key, suite: suite)
             try setting.reset()
             #expect(setting.value == 3)
-            #expect(throws: SettingsError(.validationFailed, fact: "")) { try setting.set(10) }
+            expectError(.validationFailed) { try setting.set(10) }
             try setting.set(4)
             #expect(suite.storedValue(forKey: "a") == (index < 2 ? 4 : 8))
         }
@@ -189,7 +189,7 @@ struct SettingDefinitionTests {
         ]
         for (index, setting) in settings.enumerated() {
             for value in [0, 5, 10] {
-                #expect(throws: SettingsError(.validationFailed, fact: "")) { try setting.set(value) }
+                expectError(.validationFailed) { try setting.set(value) }
             }
             try setting.set(4)
             #expect(suite.storedValue(forKey: "a") == (index < 2 ? 4 : 8))
@@ -202,7 +202,7 @@ struct SettingDefinitionTests {
             #expect(setting.value == nil)
             try setting.set(4)
             #expect(suite.storedValue(forKey: "b") == (index < 2 ? 4 : 8))
-            if index > 0 { #expect(throws: SettingsError(.validationFailed, fact: "")) { try setting.set(10) } }
+            if index > 0 { expectError(.validationFailed) { try setting.set(10) } }
             setting.value = nil
             #expect(!setting.isSet)
         }

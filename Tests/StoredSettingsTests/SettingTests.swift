@@ -60,7 +60,7 @@ struct SettingTests {
         #expect(error.consequence == "the default is used, and the stored value is left as it is")
         #expect(error.remedy == "assign a new value")
         #expect(port.isSet)
-        #expect(throws: SettingsError(.typeMismatch, fact: "")) { try port.load() }
+        expectError(.typeMismatch) { try port.load() }
         #expect(suite.storedValue(forKey: "port") == "many")
         port.value = 1
         #expect(suite.storedValue(forKey: "port") == 1)
@@ -125,11 +125,11 @@ struct SettingTests {
         #expect(port.value == 8080)
         #expect(!port.isSet)
         #expect(reporter.errors.map(\.code) == [.validationFailed])
-        #expect(throws: SettingsError(.validationFailed, fact: "")) { try port.set(70_000) }
-        #expect(throws: SettingsError(.validationFailed, fact: "")) { try port.update { $0 = -1 } }
+        expectError(.validationFailed) { try port.set(70_000) }
+        expectError(.validationFailed) { try port.update { $0 = -1 } }
         try suite.setStoredValue(70_000, forKey: "port")
         #expect(port.value == 8080)
-        #expect(throws: SettingsError(.validationFailed, fact: "")) { try port.load() }
+        expectError(.validationFailed) { try port.load() }
         #expect(reporter.errors.allSatisfy { !$0.message.contains("70") })
     }
 
@@ -137,8 +137,8 @@ struct SettingTests {
     func optionalRange() throws {
         let port = Setting(SettingKey<Int?>("port", in: 1...10) { $0 != 5 }, suite: suite)
         try port.set(3)
-        #expect(throws: SettingsError(.validationFailed, fact: "")) { try port.set(11) }
-        #expect(throws: SettingsError(.validationFailed, fact: "")) { try port.set(5) }
+        expectError(.validationFailed) { try port.set(11) }
+        expectError(.validationFailed) { try port.set(5) }
         #expect(port.value == 3)
         try port.set(nil)
         #expect(!port.isSet)
@@ -162,7 +162,7 @@ struct SettingTests {
             suite: suite
         )
         try even.set(2)
-        #expect(throws: SettingsError(.validationFailed, fact: "")) { try even.set(3) }
+        expectError(.validationFailed) { try even.set(3) }
         let error = #expect(throws: SettingsError.self) { try even.set(7) }
         #expect(error?.underlying is Odd)
         #expect(even.value == 2)
@@ -184,8 +184,8 @@ struct SettingTests {
         #expect(emptySetting.value == 1)
         emptySetting.value = 2
         #expect(reporter.errors.map(\.code) == [.invalidKey])
-        #expect(throws: SettingsError(.invalidKey, fact: "")) { try emptySetting.set(2) }
-        #expect(throws: SettingsError(.invalidKey, fact: "")) { try suite.setStoredValue(1, forKey: "") }
+        expectError(.invalidKey) { try emptySetting.set(2) }
+        expectError(.invalidKey) { try suite.setStoredValue(1, forKey: "") }
         #expect(suite.keys.isEmpty)
     }
 

@@ -77,23 +77,23 @@ struct SettingsSuiteTests {
     func transactionFailing() throws {
         let port = Setting(SettingKey("port", default: 1, in: 1...10), suite: suite)
         let otherSetting = Setting("x", default: 1, suite: .inMemory())
-        #expect(throws: SettingsError(.validationFailed, fact: "")) {
+        expectError(.validationFailed) {
             try suite.transaction {
                 $0[.low] = 5
                 $0[port] = 11
             }
         }
-        #expect(throws: SettingsError(.otherSuite, fact: "")) {
+        expectError(.otherSuite) {
             try suite.transaction {
                 $0[.low] = 5
                 $0[otherSetting] = 2
             }
         }
-        #expect(throws: SettingsError(.invalidKey, fact: "")) {
+        expectError(.invalidKey) {
             try suite.transaction { $0[storedValueFor: ""] = 5 }
         }
         try suite.setStoredValue("x", forKey: "high")
-        #expect(throws: SettingsError(.typeMismatch, fact: "")) {
+        expectError(.typeMismatch) {
             try suite.transaction {
                 $0[.low] = 5
                 $0[.high] += 1
@@ -106,10 +106,10 @@ struct SettingsSuiteTests {
     func nesting() throws {
         let other = SettingsSuite.inMemory()
         for inner in [suite, other] {
-            #expect(throws: SettingsError(.nestedTransaction, fact: "")) {
+            expectError(.nestedTransaction) {
                 try suite.transaction { _ in try inner.transaction { _ in } }
             }
-            #expect(throws: SettingsError(.nestedTransaction, fact: "")) {
+            expectError(.nestedTransaction) {
                 try Setting("n", default: 0, suite: suite)
                     .update { _ in
                         try Setting("m", default: 0, suite: inner).set(1)
@@ -181,7 +181,7 @@ struct SettingsSuiteTests {
 
     @Test("synchronizing inside a transaction throws, because its changes are not stored yet")
     func synchronizingInside() throws {
-        #expect(throws: SettingsError(.nestedTransaction, fact: "")) {
+        expectError(.nestedTransaction) {
             try suite.transaction { _ in try suite.synchronize() }
         }
     }
@@ -236,7 +236,7 @@ struct SettingsSuiteTests {
         #expect(await lateIterator.next() == 3)
         #expect(await lateIterator.next() == nil)
         #expect(suite[.low] == 3)
-        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.setStoredValue(1, forKey: "a") }
+        expectError(.suiteFinished) { try suite.setStoredValue(1, forKey: "a") }
         suite[.low] = 4
         #expect(reporter.errors.map(\.code) == [.suiteFinished])
         #expect(suite[.low] == 3)
@@ -254,7 +254,7 @@ struct SettingsSuiteTests {
     @Test("the standard suite cannot be chosen once it is used")
     func lateBootstrap() {
         _ = Setting("unused", default: 0)
-        #expect(throws: SettingsError(.standardAlreadyChosen, fact: "")) {
+        expectError(.standardAlreadyChosen) {
             try SettingsSuite.bootstrapStandard(.inMemory())
         }
     }
@@ -266,8 +266,8 @@ struct SettingsSuiteTests {
             Setting("port", default: 1, suite: suite, in: 1...10), Setting("high", default: 1, suite: suite)
         )
         try suite.transaction { values in
-            #expect(throws: SettingsError(.validationFailed, fact: "")) { try values.set(11, for: port) }
-            #expect(throws: SettingsError(.typeMismatch, fact: "")) { _ = try values.value(of: high) }
+            expectError(.validationFailed) { try values.set(11, for: port) }
+            expectError(.typeMismatch) { _ = try values.value(of: high) }
             values[storedValueFor: "low"] = 5
         }
         #expect(suite.snapshot() == ["high": "x", "low": 5])

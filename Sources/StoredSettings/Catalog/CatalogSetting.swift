@@ -146,7 +146,7 @@ extension SettingBox {
         } catch {
             if let lastGood = stored.flatMap({ lastGoodReading(insteadOf: $0) }) { return lastGood.value }
         }
-        return fallbackReading(isReported: false, hasStoredValue: stored != nil).value
+        return fallbackReading(isReported: false, hasStoredValue: stored != nil, isForChange: true).value
     }
 }
 

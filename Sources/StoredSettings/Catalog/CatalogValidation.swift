@@ -26,7 +26,7 @@ extension SettingsCatalog {
         case accept
     }
 
-    /// Checks every stored and every overridden value, and throws one error with all problems.
+    /// Checks the values of all sources, and throws one error with all problems.
     ///
     /// ```swift
     /// try SettingsCatalog(ServerSettings()).validate()       // at the start of a server

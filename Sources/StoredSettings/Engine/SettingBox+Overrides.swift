@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingBox {
-    /// The warnings of overrides whose names follow from old keys, and of variables that belong to other settings.
+    /// The warnings of names that follow from old keys, of variables that belong to other settings, and of the order of the sources.
     func nameWarnings(of readings: [LayerReading<Value>], _ names: SecretNames) -> [SettingsError] {
         var warnings = readings.compactMap { reading in
             reading.newSource.map { SettingsError.oldName(reading.source, of: $0, key: key.name) }
         }
+        warnings += layers?.problems ?? []
         warnings += names.taken.filter { $0.owner != key.name }
             .map { .takenVariable($0.variable, by: $0.owner, key: key.name) }
         for index in warnings.indices { warnings[index].suite = suiteName }

@@ -250,8 +250,8 @@ extension SettingBox {
         return fallbackReading(isReported: isReported, hasStoredValue: false)
     }
 
-    func fallbackReading(isReported: Bool, hasStoredValue: Bool) -> Reading {
-        if layers != nil, let base = baseReading {
+    func fallbackReading(isReported: Bool, hasStoredValue: Bool, isForChange: Bool = false) -> Reading {
+        if layers != nil, let base = isForChange ? baseReadingForChange : baseReading {
             if isReported, !hasStoredValue { noteUsable(nil) }
             return base
         }
@@ -408,6 +408,15 @@ extension SettingBox {
     /// The value of the highest source beneath the store; `nil` when there is none.
     var baseReading: Reading? { usedReading(in: baseReadings) }
 
+    /// The same without secrets, for a change: no secret is copied into the store.
+    ///
+    /// Reads no file, because a change has the locks that other writers wait for.
+    var baseReadingForChange: Reading? {
+        guard let layers, layers.bases.contains(where: \.hasSecrets) else { return baseReading }
+        let snapshot = layers.snapshot
+        return usedReading(in: layers.bases.flatMap { readings(of: $0, snapshot, nil) })
+    }
+
     private func usedReading(in readings: [LayerReading<Value>]) -> Reading? {
         readings.used()
             .map { reading, value in
@@ -429,13 +438,13 @@ extension SettingBox {
     /// - Returns: The value.
     func consistentReading(of stored: StoredValue?, isReported: Bool = true) -> Reading {
         func read(_ stored: StoredValue?) -> Reading { isReported ? reading(of: stored) : quietReading(of: stored) }
-        guard layers?.files != nil else { return read(stored) }
-        var stored = stored
+        guard let layers, layers.files != nil else { return read(stored) }
+        var (stored, snapshot) = (stored, layers.snapshot)
         for _ in 1..<LayerList.maximumOfReads {
             let reading = read(stored)
-            let newest = storedValue
-            guard newest != stored else { return reading }
-            stored = newest
+            let newest = (storedValue, layers.snapshot)
+            guard newest.0 != stored || newest.1 !== snapshot else { return reading }
+            (stored, snapshot) = newest
         }
         return read(stored)
     }
@@ -466,15 +475,29 @@ extension SettingBox {
         if let known = cache.readings(in: layers.snapshot, isReporting: isReporting) { return known }
         let names = secretNames
         let snapshot = layers.snapshot(including: names, ofKey: key.name)
-        var readings: [LayerReading<Value>] = []
-        for (index, source) in zip(sources.indices, sources) {
-            readings += snapshot.documents(ofSource: index).compactMap(reading)
-            if let reading = reading(ofTextsIn: source) { readings.append(reading) }
-            readings += names.files.filter { $0.source == index }
-                .compactMap { reading(ofSecretIn: $0.path, snapshot, namedBy: $0.named) }
-        }
+        let readings = sources.flatMap { self.readings(of: $0, snapshot, names) }
         let warnings = nameWarnings(of: readings, names)
         store(readings, warnings, from: snapshot, in: cache, of: layers, isReporting: isReporting)
+        return readings
+    }
+
+    /// The readings of one source.
+    ///
+    /// - Parameters:
+    ///   - source: The source.
+    ///   - snapshot: The contents of the files.
+    ///   - names: The files in which the secret of this setting may be; `nil` to read no secret.
+    /// - Returns: The readings, highest precedence first.
+    private func readings(
+        of source: LayerSource,
+        _ snapshot: LayerSnapshot,
+        _ names: SecretNames?
+    ) -> [LayerReading<Value>] {
+        var readings = snapshot.documents(of: source).compactMap(reading)
+        if let reading = reading(ofTextsIn: source) { readings.append(reading) }
+        for file in names?.files ?? [] where file.source == source {
+            if let secret = reading(ofSecretIn: file.path, snapshot, namedBy: file.named) { readings.append(secret) }
+        }
         return readings
     }
 
@@ -524,7 +547,7 @@ extension SettingBox {
     /// The name of a layer for people: the flag, the variable, or the file with line and column.
     func place(of reading: LayerReading<Value>) -> String {
         guard reading.stored != nil else { return reading.source }
-        let document = layers?.snapshot.documents.first { $0.source == reading.source }
+        let document = layers?.snapshot.documents.first { $0.origin == reading.origin }
         guard let document, let name = document.value(for: key.storedKeys)?.key else { return reading.source }
         return document.location(ofValueForKey: name).description
     }
@@ -545,7 +568,13 @@ extension SettingBox {
         do {
             let value = try convert(stored)
             try key.validate(value)
-            return LayerReading(layer: document.layer, source: source, result: .success(value), stored: stored)
+            return LayerReading(
+                layer: document.layer,
+                source: source,
+                result: .success(value),
+                stored: stored,
+                origin: document.origin
+            )
         } catch {
             var problem = shown(error, as: .invalidValue)
             if isUnexpectedNull(stored) { problem.remedy = SettingsError.removeMember }

@@ -156,13 +156,6 @@ extension SettingsError: LocalizedError {
     public var recoverySuggestion: String? { remedy.isEmpty ? nil : remedy }
 }
 
-extension SettingsError: Equatable {
-    /// Returns whether the two errors have the same code.
-    public static func == (left: SettingsError, right: SettingsError) -> Bool {
-        left.code == right.code
-    }
-}
-
 extension [SettingsError.PathComponent] {
     /// The path in source notation: `rules[3].name`.
     var pathText: String {

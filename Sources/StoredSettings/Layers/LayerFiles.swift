@@ -18,7 +18,7 @@ final class LayerFiles: Sendable {
         var isWatched: Bool { watch != nil || isPolling }
     }
 
-    /// All sources of the suite, in order of precedence.
+    /// The sources whose values can change, in order of precedence.
     let sources: [LayerSource]
     private let system: SystemCalls
     private let loader: Locked<LayerLoader>

@@ -14,37 +14,31 @@ final class LayerList: Sendable {
     let files: LayerFiles?
     private let reported = Locked<Set<String>>([])
 
+    /// The errors of the order.
+    let problems: [SettingsError]
+
     /// Creates a list; `nil` if the store would be the only source.
     ///
     /// - Parameters:
     ///   - given: The sources in the order of the program.
     ///   - name: The name of the suite.
     ///   - engine: The engine of the suite, which is notified of changes.
-    ///   - reporter: Receives the errors of the order.
-    init?(
-        _ given: [SettingsSource],
-        suiteName name: String,
-        engine: SettingsEngine,
-        reporter: any SettingsReporter
-    ) {
+    init?(_ given: [SettingsSource], suiteName name: String, engine: SettingsEngine) {
         // A store is no source of itself a second time.
-        let all = given.flatMap { $0.resolved(suiteName: name) }.filter { $0.suite?.engine !== engine }
+        let all = given.withStore.flatMap { $0.resolved(suiteName: name) }.filter { $0.suite?.engine !== engine }
         let managed = all.filter(\.isManaged)
         let others = all.filter { !$0.isManaged && $0 != .stored }
         guard !managed.isEmpty || !others.isEmpty else { return nil }
-        let before = all.firstIndex(of: .stored) ?? all.firstIndex(where: \.isBeneathStore) ?? all.endIndex
-        position = managed.count + all[..<before].count { !$0.isManaged }
+        position = managed.count + all.prefix { $0 != .stored }.count { !$0.isManaged }
         var sources = managed + others
         sources.insert(.stored, at: position)
         self.sources = sources
-        files = sources.contains(where: \.canChange) ? engine.layerFiles(of: sources) : nil
-        var errors: [SettingsError] = []
-        if !all.starts(with: managed) { errors.append(.managedBehindOthers) }
-        if all.count(where: { $0 == .stored }) > 1 { errors.append(.storedTwice) }
-        for var error in errors {
-            error.suite = name
-            reporter.report(error)
-        }
+        let changing = sources.filter(\.canChange)
+        files = changing.isEmpty ? nil : engine.layerFiles(of: changing)
+        var problems: [SettingsError] = []
+        if !all.starts(with: managed) { problems.append(.managedBehindOthers) }
+        if all.count(where: { $0 == .stored }) > 1 { problems.append(.storedTwice) }
+        self.problems = problems
     }
 
     /// The sources above the store.
@@ -89,16 +83,6 @@ final class LayerList: Sendable {
     }
 }
 
-extension LayerSource {
-    /// Whether the store comes before the source where a list does not name it.
-    fileprivate var isBeneathStore: Bool {
-        switch self {
-        case .suite, .directory, .file: true
-        case .managed, .commandLine, .environment, .secretDirectory, .stored: false
-        }
-    }
-}
-
 extension LayerList? {
     /// Whether both lists result in the same values.
     func isLike(_ other: LayerList?) -> Bool {
@@ -114,6 +98,8 @@ struct LayerReading<Value: Sendable>: Sendable {
     let result: Result<Value, SettingsError>
     /// The stored form of the value; `nil` for layers of text.
     var stored: StoredValue?
+    /// The file or the suite; `nil` for layers of text.
+    var origin: LayerDocument.Origin?
     /// The name to use instead, if the source is a name that follows from an old key.
     var newSource: String?
 }

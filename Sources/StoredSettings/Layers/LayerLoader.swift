@@ -104,17 +104,17 @@ extension LayerLoader {
         var hidden: Set<FilePath> = []
         return LayerSnapshot(
             number: lastNumber,
-            groups: sources.map { source -> [LayerDocument] in
+            groups: sources.map { source in
                 switch source {
-                case .managed(let path): return documents(at: [path], .managed)
-                case .file(let path): return documents(at: [path], .file)
-                case .suite(let suite): return [LayerDocument(suite, contents: suites[suite, default: [:]])]
+                case .managed(let path): return (source, documents(at: [path], .managed))
+                case .file(let path): return (source, documents(at: [path], .file))
+                case .suite(let suite): return (source, [LayerDocument(suite, contents: suites[suite, default: [:]])])
                 case .directory(let path):
                     let names = dropIns[path, default: []].filter { !hidden.contains($0) }
                     hidden.formUnion(names.filter { documents[path.appending($0)]?.isHiding == true })
                     // The last one takes precedence.
-                    return documents(at: names.reversed().map(path.appending), .file)
-                case .commandLine, .environment, .secretDirectory, .stored: return []
+                    return (source, documents(at: names.reversed().map(path.appending), .file))
+                case .commandLine, .environment, .secretDirectory, .stored: return (source, [])
                 }
             },
             secrets: secrets.compactMapValues { file in

@@ -5,7 +5,7 @@ final class LayerSnapshot: Sendable {
     /// Increases with each snapshot of the same files.
     let number: UInt64
     /// The suites and the existing files of each source, highest precedence first.
-    private let groups: [[LayerDocument]]
+    private let groups: [(source: LayerSource, documents: [LayerDocument])]
     /// The secrets that exist, of those that settings have asked for.
     let secrets: [FilePath: LayerSecret]
     /// The errors of the directories that cannot be read.
@@ -13,7 +13,7 @@ final class LayerSnapshot: Sendable {
 
     init(
         number: UInt64,
-        groups: [[LayerDocument]] = [],
+        groups: [(source: LayerSource, documents: [LayerDocument])] = [],
         secrets: [FilePath: LayerSecret] = [:],
         directoryProblems: [SettingsError] = []
     ) {
@@ -27,10 +27,12 @@ final class LayerSnapshot: Sendable {
     static let empty = LayerSnapshot(number: 0)
 
     /// All suites and files with several values, highest precedence first.
-    var documents: [LayerDocument] { groups.flatMap(\.self) }
+    var documents: [LayerDocument] { groups.flatMap(\.documents) }
 
     /// Returns those of a source.
-    func documents(ofSource index: Int) -> [LayerDocument] { groups.isEmpty ? [] : groups[index] }
+    func documents(of source: LayerSource) -> [LayerDocument] {
+        groups.first { $0.source == source }?.documents ?? []
+    }
 
     /// The errors of the files with several values and of the directories.
     var problems: [SettingsError] { documents.compactMap(\.problem) + directoryProblems }

@@ -23,6 +23,15 @@ package enum LayerSource: Hashable, Sendable {
         if case .suite(let suite) = self { suite } else { nil }
     }
 
+    /// Whether values may be from secret files.
+    var hasSecrets: Bool {
+        switch self {
+        case .secretDirectory: true
+        case .environment(_, _, let hasFiles): hasFiles
+        case .managed, .commandLine, .stored, .suite, .directory, .file: false
+        }
+    }
+
     var isManaged: Bool {
         if case .managed = self { true } else { false }
     }
@@ -40,9 +49,8 @@ package enum LayerSource: Hashable, Sendable {
     /// Whether the values can change while the program runs.
     var canChange: Bool {
         switch self {
-        case .managed, .secretDirectory, .suite, .directory, .file: true
-        case .environment(_, _, let hasFiles): hasFiles
-        case .commandLine, .stored: false
+        case .managed, .suite, .directory, .file: true
+        case .commandLine, .environment, .secretDirectory, .stored: hasSecrets
         }
     }
 }
@@ -56,8 +64,8 @@ struct SecretNames: Sendable {
         let variable: String
     }
 
-    /// The files, with the indices of their sources, in order of precedence.
-    private(set) var files: [(source: Int, path: FilePath, named: Named?)] = []
+    /// The files with their sources, in order of precedence.
+    private(set) var files: [(source: LayerSource, path: FilePath, named: Named?)] = []
     /// The variables that would name files, and belong to other settings, with the keys of those.
     private(set) var taken: [(variable: String, owner: String)] = []
 
@@ -86,10 +94,10 @@ struct SecretNames: Sendable {
             add(OverrideName.flag(forKey: key))
         }
         let owners = files.map { files in files.owners.withLock { $0 } } ?? [:]
-        for (index, source) in (files?.sources ?? []).enumerated() {
+        for source in files?.sources ?? [] {
             switch source {
             case .secretDirectory(let directory):
-                self.files += names.map { (index, directory.appending(FilePath($0)), nil) }
+                self.files += names.map { (source, directory.appending(FilePath($0)), nil) }
             case .environment(let variables, let prefix, hasFiles: true):
                 let current = variable ?? OverrideName.variable(forKey: keys.current, prefix: prefix)
                 let old = keys.old.map { OverrideName.variable(forKey: $0, prefix: prefix) }
@@ -102,7 +110,7 @@ struct SecretNames: Sendable {
                     if let owner = owners[name] {
                         taken.append((name, owner))
                     } else {
-                        self.files.append((index, file.path, file))
+                        self.files.append((source, file.path, file))
                     }
                 }
             default:

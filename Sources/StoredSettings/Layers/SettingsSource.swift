@@ -166,6 +166,14 @@ public struct SettingsSource: Sendable, Hashable {
 }
 
 extension SettingsSource {
+    /// Whether the store comes before the source where a list does not name it.
+    fileprivate var isBeneathStore: Bool {
+        switch kind {
+        case .suite, .directory, .file, .systemWide: true
+        case .managed, .commandLine, .environment, .secretDirectory, .credentials, .stored: false
+        }
+    }
+
     /// Returns the source for a suite, with absolute paths.
     func resolved(suiteName: String) -> [LayerSource] {
         switch kind {
@@ -190,6 +198,17 @@ extension SettingsSource {
             return list.split(separator: UInt8(ascii: ":")).map { FilePath(bytes: $0) }.filter(\.isAbsolute)
                 .map { .file($0.appending(FilePath(directory)).appending(SettingsLocation.fileName)) }
         }
+    }
+}
+
+extension [SettingsSource] {
+    /// The list with ``SettingsSource/stored`` in it.
+    var withStore: [SettingsSource] {
+        guard !contains(.stored) else { return self }
+        var sources = self
+        // By the kinds alone: the same list has the same order in every environment.
+        sources.insert(.stored, at: firstIndex(where: \.isBeneathStore) ?? endIndex)
+        return sources
     }
 }
 

@@ -50,7 +50,7 @@ extension CommandDefinition {
         ),
         CommandDefinition(
             name: "validate",
-            summary: "Check all stored values and all overrides, and print every problem",
+            summary: "Check the values of all sources, and print every problem",
             discussion: """
                 Problems are printed to standard error, and the exit code is then 78. Warnings are printed, too. An unknown \
                 key is one that no setting has, or the name of a member that a structure does not have.

@@ -46,12 +46,11 @@ struct ForeignJournalTests {
             let reporter = RecordingReporter()
             let suite = SettingsSuite(fileAt: place.path, reporter: reporter)
             let n = Setting("n", default: 0, suite: suite)
-            let refused = SettingsError(foreignness.code, fact: "")
             #expect(n.value == 1)
             #expect(n.explain().problem?.code == foreignness.code)
-            #expect(throws: refused) { try n.load() }
-            #expect(throws: refused) { try n.set(2) }
-            #expect(throws: refused) { try suite.checkpoint() }
+            expectError(foreignness.code) { try n.load() }
+            expectError(foreignness.code) { try n.set(2) }
+            expectError(foreignness.code) { try suite.checkpoint() }
             #expect(reporter.errors.map(\.code) == [foreignness.code])
             #expect(reporter.errors.first?.location?.file == journal.path)
             try await withProbe(at: place) { probe in

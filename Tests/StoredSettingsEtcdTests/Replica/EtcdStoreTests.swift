@@ -130,10 +130,10 @@ struct EtcdStoreTests {
         try await blocking {
             try store.commit { for number in 0..<126 { $0["k\(number)"] = 1 } }
             #expect(store.contents().count == 126)
-            #expect(throws: SettingsError(.transactionTooLarge, fact: "")) {
+            expectError(.transactionTooLarge) {
                 try store.commit { for number in 0..<127 { $0["k\(number)"] = 2 } }
             }
-            #expect(throws: SettingsError(.transactionTooLarge, fact: "")) {
+            expectError(.transactionTooLarge) {
                 try store.write(.string(String(repeating: "x", count: 2 << 20)), forKey: "large")
             }
             #expect(store.value(forKey: "k0") == 1)

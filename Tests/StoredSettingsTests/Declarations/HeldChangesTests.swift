@@ -124,7 +124,7 @@ struct HeldChangesTests {
     func repeatedInTransaction() async throws {
         try await withHeldValues { process in
             let pool = process.pool
-            #expect(throws: SettingsError(.requirementNotMet, fact: "")) {
+            expectError(.requirementNotMet) {
                 try pool.suite.transaction {
                     $0[pool.$least] = 30
                     $0[pool.$most] = 20

@@ -183,7 +183,7 @@ struct AnySettingAsyncTests {
         let setting = SettingsCatalog(Setting("port", default: 80, suite: suite, in: 1...100))[0]
         try await setting.set(text: "81")
         #expect(suite.storedValue(forKey: "port") == 81)
-        await #expect(throws: SettingsError(.validationFailed, fact: "")) { try await setting.set(text: "0") }
+        await expectError(.validationFailed) { try await setting.set(text: "0") }
         try await setting.reset()
         #expect(suite.keys == [])
     }

@@ -297,7 +297,7 @@ struct SuiteGroupTests {
             #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")
             #expect(group.persistence == .durable(path: path))
             await group.finish()
-            #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.setStoredValue(2, forKey: "a") }
+            expectError(.suiteFinished) { try suite.setStoredValue(2, forKey: "a") }
         }
     }
 

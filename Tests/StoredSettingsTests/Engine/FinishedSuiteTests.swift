@@ -25,7 +25,7 @@ struct FinishedSuiteTests {
     func afterFinishing() throws {
         suite.finish()
         try suite.synchronize()
-        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.checkpoint() }
+        expectError(.suiteFinished) { try suite.checkpoint() }
 
         let store = FailingStore()
         let other = SettingsSuite(store: store, reporter: reporter)
@@ -33,7 +33,7 @@ struct FinishedSuiteTests {
         other.finish()
         #expect(reporter.errors.map(\.code) == [.writeFailed])
         store.failSynchronizing(with: nil)
-        #expect(throws: SettingsError(.writeFailed, fact: "")) { try other.synchronize() }
+        expectError(.writeFailed) { try other.synchronize() }
     }
 
     @Test("a finished suite ignores and reports assignments, also inside another suite's transaction")
@@ -87,8 +87,8 @@ struct FinishedSuiteTests {
         suite.finish()
         #expect(reporter.errors.last?.consequence.contains("later try") == false)
         store.fail(with: nil)
-        #expect(throws: SettingsError(.notSaved, fact: "")) { try suite.synchronize() }
-        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try port.set(4) }
+        expectError(.notSaved) { try suite.synchronize() }
+        expectError(.suiteFinished) { try port.set(4) }
         #expect(port.value == 3)
         #expect(store.contents() == ["port": 2])
     }

@@ -284,7 +284,7 @@ struct LastGoodValueTests {
     @Test("the name of the last good values is not a key")
     func reserved() throws {
         let suite = SettingsSuite.inMemory()
-        #expect(throws: SettingsError(.invalidKey, fact: "")) {
+        expectError(.invalidKey) {
             try suite.setStoredValue([:], forKey: StoredValue.lastGoodKey)
         }
     }

@@ -136,7 +136,7 @@ struct PendingRetryTests {
         suite.finish()
         store.failSynchronizing(with: nil)
         suite.finish()
-        #expect(throws: SettingsError(.writeFailed, fact: "")) { try suite.synchronize() }
+        expectError(.writeFailed) { try suite.synchronize() }
         #expect(reporter.errors.map(\.code) == [.writeFailed])
     }
 

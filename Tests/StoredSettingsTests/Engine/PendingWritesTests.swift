@@ -79,8 +79,8 @@ struct PendingWritesTests {
     @Test("a set or an update that throws changes nothing")
     func throwing() throws {
         store.fail(with: full)
-        #expect(throws: SettingsError(.writeFailed, fact: "")) { try port.set(3) }
-        #expect(throws: SettingsError(.writeFailed, fact: "")) { try port.update { $0 = 3 } }
+        expectError(.writeFailed) { try port.set(3) }
+        expectError(.writeFailed) { try port.update { $0 = 3 } }
         #expect(port.value == 2)
         #expect(reporter.errors.isEmpty)
     }

@@ -28,37 +28,35 @@ struct UnavailableStoreTests {
         port = Setting("port", default: 1, suite: suite)
     }
 
-    private let unavailable = SettingsError(.locationUnavailable, fact: "")
-
     @Test("every set, update, transaction and removal throws without running its body or changing a value")
     func throwing() throws {
         port.value = 2
-        #expect(throws: unavailable) { try port.set(3) }
-        #expect(throws: unavailable) { try port.update { _ in Issue.record("the body runs") } }
-        #expect(throws: unavailable) { try suite.transaction { _ in Issue.record("the body runs") } }
-        #expect(throws: unavailable) { try suite.setStoredValue(3, forKey: "port") }
-        #expect(throws: unavailable) { try suite.setStoredValue(nil, forKey: "port") }
-        #expect(throws: unavailable) { try suite.removeAll() }
+        expectError(.locationUnavailable) { try port.set(3) }
+        expectError(.locationUnavailable) { try port.update { _ in Issue.record("the body runs") } }
+        expectError(.locationUnavailable) { try suite.transaction { _ in Issue.record("the body runs") } }
+        expectError(.locationUnavailable) { try suite.setStoredValue(3, forKey: "port") }
+        expectError(.locationUnavailable) { try suite.setStoredValue(nil, forKey: "port") }
+        expectError(.locationUnavailable) { try suite.removeAll() }
         var migrator = SettingsMigrator()
         migrator.addStep("one") { _ in Issue.record("the step runs") }
-        #expect(throws: unavailable) { try migrator.migrate(suite) }
+        expectError(.locationUnavailable) { try migrator.migrate(suite) }
         #expect(suite.snapshot() == ["port": 2])
     }
 
     @Test("synchronize and checkpoint throw while there is an assigned value, also after the suite is finished")
     func saving() {
         port.value = 2
-        #expect(throws: unavailable) { try suite.synchronize() }
-        #expect(throws: unavailable) { try suite.checkpoint() }
+        expectError(.locationUnavailable) { try suite.synchronize() }
+        expectError(.locationUnavailable) { try suite.checkpoint() }
         #expect(port.value == 2)
         suite.finish()
-        #expect(throws: unavailable) { try suite.synchronize() }
+        expectError(.locationUnavailable) { try suite.synchronize() }
     }
 
     @Test("synchronize and checkpoint have nothing to do when nothing is assigned, also after a set has thrown")
     func savingNothing() throws {
         try suite.synchronize()
-        #expect(throws: unavailable) { try port.set(2) }
+        expectError(.locationUnavailable) { try port.set(2) }
         port.value = 3
         suite[storedValueFor: "port"] = nil
         try suite.checkpoint()
@@ -122,7 +120,7 @@ struct UnavailableStoreTests {
     func setDuringTransaction() throws {
         try SettingsSuite.inMemory(reporter: reporter)
             .transaction { _ in
-                #expect(throws: unavailable) { try port.set(3) }
+                expectError(.locationUnavailable) { try port.set(3) }
             }
         #expect(port.value == 1)
     }
@@ -139,7 +137,7 @@ struct UnavailableStoreTests {
         suite.finish()
         port.value = 3
         #expect(port.value == 2)
-        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try port.set(3) }
+        expectError(.suiteFinished) { try port.set(3) }
         #expect(reporter.errors.map(\.code) == [.locationUnavailable, .suiteFinished])
     }
 

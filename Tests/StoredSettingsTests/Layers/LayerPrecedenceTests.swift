@@ -171,6 +171,8 @@ struct LayerPrecedenceTests {
             #expect(port([file, .stored, flags]) == 2)
             #expect(port([.stored, flags]) == 1)
             #expect(port([.stored]) == 1)
+            // The kind decides, even if there is no such file or suite.
+            #expect(port([.systemWide(environment: ["XDG_CONFIG_DIRS": "relative"]), flags]) == 1)
             #expect(reporter.errors.isEmpty)
         }
     }
@@ -185,14 +187,50 @@ struct LayerPrecedenceTests {
                 sources: [.commandLine(["--port", "3"]), managed, .stored, .environment([:], prefix: ""), .stored],
                 reporter: reporter
             )
-            #expect(reporter.errors.map(\.code) == [.conflictingDeclarations, .conflictingDeclarations])
-            #expect(reporter.errors.allSatisfy { $0.suite == "in memory" })
+            // Creating a suite calls no reporter.
+            #expect(reporter.errors.isEmpty)
             #expect(Setting("port", default: 0, suite: suite).value == 2)
             let other = Setting("other", default: 5, suite: suite)
             try await other.set(6)
             #expect(other.value == 6)
+            #expect(reporter.errors.map(\.code) == [.conflictingDeclarations, .conflictingDeclarations])
+            #expect(reporter.errors.allSatisfy { $0.suite == "in memory" })
+            #expect(SettingsCatalog(other).findProblems().warnings.count == 2)
             reporter.removeAll()
-            _ = SettingsSuite.inMemory(sources: [managed, managed, .stored, .commandLine([])], reporter: reporter)
+            let sources = [managed, managed, .stored, .commandLine([])]
+            let right = SettingsSuite.inMemory(sources: sources, reporter: reporter)
+            #expect(Setting("port", default: 0, suite: right).value == 2)
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
+    @Test("a secret beneath the store is used until something is set, and no change copies it into the store")
+    func secretBeneathStore() async throws {
+        struct Access: Codable, Equatable, StoredValueConvertible {
+            var user = "none"
+            var password = "none"
+        }
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/secrets/database".writeLayer(#"{ "user": "a", "password": "hunter2" }"#)
+            try "\(directory)/base.json".writeLayer(#"{ "database": { "user": "b", "password": "c" } }"#)
+            let secrets = SettingsSource.secrets(directory: "\(directory)/secrets")
+            let bases: [(sources: [SettingsSource], password: String)] = [
+                ([.stored, secrets], "none"), ([.stored, secrets, .file("\(directory)/base.json")], "c"),
+            ]
+            for (sources, password) in bases {
+                for change in 0..<3 {
+                    let suite = SettingsSuite.inMemory(sources: sources, reporter: reporter)
+                    let setting = Setting("database", default: Access(), suite: suite)
+                    #expect(setting.value == Access(user: "a", password: "hunter2"))
+                    #expect(!setting.explain().description.contains("hunter2"))
+                    switch change {
+                    case 0: try await setting.update { $0.user = "d" }
+                    case 1: try await suite.transaction { $0[setting].user = "d" }
+                    default: try await SettingsCatalog(setting)[0].set(text: "user=d")
+                    }
+                    #expect(suite.storedValue(forKey: "database") == ["user": "d", "password": .string(password)])
+                }
+            }
             #expect(reporter.errors.isEmpty)
         }
     }

@@ -2,6 +2,7 @@
 
 import StoredSettings
 import StoredSettingsTesting
+import TestSupport
 import Testing
 
 /// A type-erased value, as other libraries declare it.
@@ -88,7 +89,7 @@ struct CodableParityTests {
         #expect(elements[4] == nil)
 
         struct Unknown: Sendable {}
-        #expect(throws: SettingsError(.unstorable, fact: "")) { try setting.set(AnyCodable(Unknown())) }
+        expectError(.unstorable) { try setting.set(AnyCodable(Unknown())) }
 
         let dictionary = Setting<[String: AnyCodable]>("dictionary", default: [:], suite: suite)
         dictionary.value["a"] = AnyCodable(1)

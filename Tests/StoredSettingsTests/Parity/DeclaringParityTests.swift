@@ -2,6 +2,7 @@
 
 import StoredSettings
 import StoredSettingsTesting
+import TestSupport
 import Testing
 
 extension SettingKeys {
@@ -125,19 +126,19 @@ struct DeclaringParityTests {
 
     @Test("Row 8: keys are members of a suite's values")
     func dynamicMembers() {
-        suite.values.launchCount += 1
-        suite.values.launchCount += 1
-        suite.values.hosts.append("example.org")
-        suite.values.nickname = "ada"
-        #expect(suite.values.quality == 0.75)
-        #expect(suite.values.launchCount == 2)
-        #expect(suite.values.doubled == 42)
-        #expect(suite.values.nickname == "ada")
-        suite.values.nickname = nil
+        suite.members.launchCount += 1
+        suite.members.launchCount += 1
+        suite.members.hosts.append("example.org")
+        suite.members.nickname = "ada"
+        #expect(suite.members.quality == 0.75)
+        #expect(suite.members.launchCount == 2)
+        #expect(suite.members.doubled == 42)
+        #expect(suite.members.nickname == "ada")
+        suite.members.nickname = nil
         #expect(suite.snapshot() == ["launchCount": 2, "hosts": ["localhost", "example.org"]])
-        #expect(SettingsSuite.inMemory().values.launchCount == 0)
-        suite.values.motto += "still"
-        #expect(suite.values.motto.hasSuffix("more still"))
+        #expect(SettingsSuite.inMemory().members.launchCount == 0)
+        suite.members.motto += "still"
+        #expect(suite.members.motto.hasSuffix("more still"))
     }
 
     @Test("Row 9: a default is computed at each use and never stored")
@@ -175,7 +176,7 @@ struct DeclaringParityTests {
 
         try suite.setStoredValue("much", forKey: "quality")
         #expect(settings.quality == 0.75)
-        #expect(throws: SettingsError(.typeMismatch, fact: "")) { try settings.$quality.load() }
+        expectError(.typeMismatch) { try settings.$quality.load() }
         #expect(settings.$quality.explain().problem?.code == .typeMismatch)
         #expect(reporter.errors.map(\.code) == [.typeMismatch])
 

@@ -201,7 +201,7 @@ struct MigratingParityTests {
 
         var twice = migrator
         twice.addStep("convert the date") { _ in }
-        #expect(throws: SettingsError(.migrationFailed, fact: "")) { try twice.migrate(.inMemory()) }
+        expectError(.migrationFailed) { try twice.migrate(.inMemory()) }
     }
 
     @Test("Row 43: the steps are recorded in an empty suite, so later values are not migrated")
@@ -251,7 +251,7 @@ struct MigratingParityTests {
         let suite = SettingsSuite(store: store, reporter: RecordingReporter())
         let readOnly = SettingsError(.readOnly, fact: "the directory cannot be written")
         store.fail(with: readOnly)
-        #expect(throws: readOnly) { try migrator.migrate(suite) }
+        expectError(.readOnly) { try migrator.migrate(suite) }
         store.fail(with: nil)
         try migrator.migrate(suite)
         store.fail(with: readOnly)

@@ -2,6 +2,7 @@
 
 import StoredSettings
 import StoredSettingsTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -179,9 +180,9 @@ struct TypesParityTests {
         try expect(Percentage(0.5), isStoredAs: 50.0)
         try expect(["a": Percentage(1)], isStoredAs: ["a": 100.0])
         let share = Setting("share", default: Percentage(0.25), suite: suite)
-        #expect(throws: SettingsError(.unstorable, fact: "")) { try share.set(Percentage(2)) }
+        expectError(.unstorable) { try share.set(Percentage(2)) }
         try suite.setStoredValue(200, forKey: "share")
-        #expect(throws: SettingsError(.invalidValue, fact: "")) { try share.load() }
+        expectError(.invalidValue) { try share.load() }
         #expect(share.value == Percentage(0.25))
     }
 
@@ -199,7 +200,7 @@ struct TypesParityTests {
         #expect(try setting.value["limits"]?["none"]?.as(Int?.self) == .some(nil))
         #expect(try setting.value["since"]?.as(Date.self) == Date(timeIntervalSinceReferenceDate: 0))
         #expect(setting.value["absent"] == nil)
-        #expect(throws: SettingsError(.typeMismatch, fact: "")) { try setting.value["retries"]?.as(String.self) }
+        expectError(.typeMismatch) { try setting.value["retries"]?.as(String.self) }
         let list = Setting<[StoredValue]>("list", default: [1, "two", [3.5]], suite: suite)
         list.value.append(nil)
         #expect(suite.storedValue(forKey: "list") == [1, "two", [3.5], nil])

@@ -140,7 +140,7 @@ struct CheckpointTests {
             let suite = SettingsSuite(store: store, reporter: reporter)
             isFull.withLock { $0 = true }
             try await suite.setStoredValue(2, forKey: "c")
-            #expect(throws: SettingsError(.writeFailed, fact: "")) { try suite.checkpoint() }
+            expectError(.writeFailed) { try suite.checkpoint() }
             #expect(try path.fileContents == before)
             #expect(suite.keys == ["a", "b", "c"])
             try await suite.checkpoint()

@@ -132,7 +132,7 @@ struct CommentedFileTests {
                 return reporter.errors.map(\.location) == [.init(file: path, line: 2, column: 3)]
             }
             try await suite.setStoredValue(3, forKey: "port")
-            #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
+            expectError(.malformedFile) { try suite.checkpoint() }
             try path.overwriteFile(with: "{\n  // The port.\n  \"port\": 2,\n  \"new\": 1, // one\n}\n")
             try await eventually("the value is merged") {
                 try path.fileContents == "{\n  // The port.\n  \"port\": 3,\n  \"new\": 1, // one\n}\n"
@@ -194,11 +194,10 @@ struct CommentedFileTests {
     func reservedKey() async throws {
         try await withTemporaryDirectory { directory in
             for suite in [SettingsSuite.inMemory(), SettingsSuite(fileAt: directory + "/settings.json")] {
-                let error = SettingsError(.invalidKey, fact: "")
-                #expect(throws: error) { try suite.setStoredValue("x", forKey: "$schema") }
-                #expect(throws: error) { try suite.transaction { try $0.setStoredValue("x", forKey: "$schema") } }
+                expectError(.invalidKey) { try suite.setStoredValue("x", forKey: "$schema") }
+                expectError(.invalidKey) { try suite.transaction { try $0.setStoredValue("x", forKey: "$schema") } }
                 let setting = Setting("$schema", default: "", suite: suite)
-                #expect(throws: error) { try setting.set("x") }
+                expectError(.invalidKey) { try setting.set("x") }
                 setting.value = "x"
                 #expect(setting.value == "")
                 suite.finish()

@@ -41,8 +41,8 @@ struct FileStoreEditTests {
             port.value = 5
             #expect(port.value == 5)
             try await suite.synchronize()
-            #expect(throws: SettingsError(.malformedFile, fact: "")) { try port.load() }
-            #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
+            expectError(.malformedFile) { try port.load() }
+            expectError(.malformedFile) { try suite.checkpoint() }
             #expect(try path.fileContents == malformed)
             #expect(reporter.errors.isEmpty)
 
@@ -170,7 +170,7 @@ struct FileStoreEditTests {
             let port = Setting("port", default: 1, suite: suite(path))
             #expect(port.value == 1)
             #expect(reporter.errors.map(\.code) == [.malformedFile])
-            #expect(throws: SettingsError(.malformedFile, fact: "")) { try port.load() }
+            expectError(.malformedFile) { try port.load() }
             #expect(port.explain().problem?.code == .malformedFile)
             port.value = 3
             #expect(port.value == 3)
@@ -195,7 +195,7 @@ struct FileStoreEditTests {
             #expect(suite.keys == [])
             #expect(reporter.errors.map(\.code) == [.malformedFile])
             try await suite.setStoredValue(1, forKey: "x")
-            #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
+            expectError(.malformedFile) { try suite.checkpoint() }
             #expect(suite.snapshot() == ["x": 1])
             #expect(try path.fileContents == text)
         }
@@ -211,7 +211,7 @@ struct FileStoreEditTests {
             #expect(suite.keys == ["w"])
             #expect(reporter.errors.map(\.code) == [.readFailed])
             try await suite.setStoredValue(1, forKey: "x")
-            #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.checkpoint() }
+            expectError(.readFailed) { try suite.checkpoint() }
             #expect(suite.snapshot() == ["w": 0, "x": 1])
             #expect(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
         }

@@ -32,7 +32,7 @@ struct FileStoreFaultTests {
             port.value = 3
             #expect(port.value == 3)
             try expectAdvice(of: #require(reporter.errors.last))
-            #expect(throws: SettingsError(.notSaved, fact: "")) { try suite.synchronize() }
+            expectError(.notSaved) { try suite.synchronize() }
             #expect(throws: SettingsError.self) { try port.set(4) }
             #expect(try path.fileContents == "{\n  \"port\": 2\n}\n")
             #expect(SettingsSuite(fileAt: path).snapshot() == ["port": 2])
@@ -144,7 +144,7 @@ struct FileStoreFaultTests {
             for call in [SystemCalls.Name.rename, .unlink] { faults.fail(call, with: EPERM) }
             for number in 2...5 {
                 try store.commit { $0["a"] = .integer(Int128(number)) }
-                #expect(throws: SettingsError(.readOnly, fact: "")) { try store.checkpoint() }
+                expectError(.readOnly) { try store.checkpoint() }
             }
             let names = try FileManager.default.contentsOfDirectory(atPath: directory)
             let drafts = names.filter { $0.hasSuffix(".new") }
@@ -281,7 +281,7 @@ struct FileStoreFaultTests {
             let suite = suite(path)
             #expect(suite.storedValue(forKey: "a") == 1)
             #expect(suite.persistence == .readOnly(path: path, reason: "Read-only file system"))
-            #expect(throws: SettingsError(.readOnly, fact: "")) { try suite.setStoredValue(2, forKey: "a") }
+            expectError(.readOnly) { try suite.setStoredValue(2, forKey: "a") }
         }
     }
 

@@ -48,7 +48,7 @@ struct FileStoreWaitingTests {
                 for index in 0..<count {
                     group.addTask {
                         await blocking {
-                            _ = #expect(throws: SettingsError(.lockTimedOut, fact: "")) {
+                            _ = expectError(.lockTimedOut) {
                                 try store.commit { $0["key\(index)"] = 2 }
                             }
                         }
@@ -71,7 +71,7 @@ struct FileStoreWaitingTests {
             let lock = try HeldLock(path + ".lock")
             try await suite.setStoredValue(1, forKey: "a")
             await blocking {
-                _ = #expect(throws: SettingsError(.lockTimedOut, fact: "")) { try suite.checkpoint() }
+                _ = expectError(.lockTimedOut) { try suite.checkpoint() }
             }
             try await suite.setStoredValue(2, forKey: "b")
             try await suite.synchronize()
@@ -92,7 +92,7 @@ struct FileStoreWaitingTests {
             #expect(mkfifo(path + ".lock", 0o600) == 0)
             let suite = suite(path)
             try await suite.setStoredValue(1, forKey: "a")
-            #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.checkpoint() }
+            expectError(.untrustedFile) { try suite.checkpoint() }
         }
     }
 

@@ -110,7 +110,7 @@ struct JournalFormatTests {
             let bytes = Data(Self.bytes(header))
             try bytes.write(to: URL(filePath: path + ".journal"))
             let store = FileStore(path: path, checkpointsInBackground: false)
-            #expect(throws: SettingsError(.newerFormat, fact: "")) { try store.commit { $0["a"] = 1 } }
+            expectError(.newerFormat) { try store.commit { $0["a"] = 1 } }
             #expect(try Data(contentsOf: URL(filePath: path + ".journal")) == bytes)
         }
     }
@@ -169,7 +169,7 @@ struct JournalFormatTests {
                 }
             }
             let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
-            #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.commit { $0["a"] = 1 } }
+            expectError(.writeFailed) { try store.commit { $0["a"] = 1 } }
             #expect(writes.withLock { $0 } > 1)
             faults.stop()
             let other = FileStore(path: path, checkpointsInBackground: false)

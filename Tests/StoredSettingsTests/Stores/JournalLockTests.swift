@@ -95,7 +95,7 @@ struct JournalLockTests {
             let word = earlier.page[JournalHeader.lockWord]
             let patience = Patience(withoutProgress: .milliseconds(500), withSlowHolder: .milliseconds(500))
             // A thread holds the lock.
-            #expect(throws: SettingsError(.lockTimedOut, fact: "")) { try later.acquireLock(patience) }
+            expectError(.lockTimedOut) { try later.acquireLock(patience) }
             earlier.unlock()
             earlier.page[JournalHeader.lockWord] = word
             #expect(try later.acquireLock(patience) == .unknown)

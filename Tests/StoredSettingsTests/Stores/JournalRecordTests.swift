@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import StoredSettings
@@ -38,7 +39,7 @@ struct JournalRecordTests {
         let changes = (0..<10).map { StoreChange(key: "key\($0)", old: nil, new: .integer(Int128($0))) }
         let whole = try JournalRecord.bytes(of: changes, epoch: Self.epoch, salt: 1)
         #expect(try JournalRecord.bytes(of: changes, epoch: Self.epoch, salt: 1, longest: whole.count) == whole)
-        #expect(throws: SettingsError(.unstorable, fact: "")) {
+        expectError(.unstorable) {
             _ = try JournalRecord.bytes(of: changes, epoch: Self.epoch, salt: 1, longest: whole.count - 1)
         }
         let parts = try JournalRecord.records(of: changes, epoch: Self.epoch, salt: 1, longest: 64)
@@ -55,7 +56,7 @@ struct JournalRecordTests {
         }
         #expect(ends.count > 2)
         #expect(values.count == 10 && changes.allSatisfy { values[$0.key] == $0.new })
-        #expect(throws: SettingsError(.unstorable, fact: "")) {
+        expectError(.unstorable) {
             _ = try JournalRecord.records(of: changes, epoch: Self.epoch, salt: 1, longest: 16)
         }
         #expect(SettingsError.recordTooLong(JournalRecord.longest).fact.contains("64 MiB"))

@@ -102,7 +102,7 @@ struct PathTests {
                 Issue.record("the suite claims to be persistent: \(suite.persistence)")
                 return
             }
-            #expect(throws: SettingsError(.locationUnavailable, fact: "")) {
+            expectError(.locationUnavailable) {
                 try suite.setStoredValue(2, forKey: "a")
             }
             #expect(try path.fileContents == #"{"a": 1}"#)
@@ -161,7 +161,7 @@ struct PathTests {
             for suite in [suite, other] {
                 #expect(suite.storedValue(forKey: "a") == 1)
                 try await suite.setStoredValue(3, forKey: "c")
-                #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.checkpoint() }
+                expectError(.readFailed) { try suite.checkpoint() }
             }
             let error = try #require(reporter.errors.first)
             #expect(error.message.contains("64 MiB"))

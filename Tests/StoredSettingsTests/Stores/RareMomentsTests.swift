@@ -36,7 +36,7 @@ struct RareMomentsTests {
                 FileStore(path: path, checkpointsInBackground: false)
             )
             try store.commit { $0["a"] = 1 }
-            #expect(throws: SettingsError(.writeFailed, fact: "")) {
+            expectError(.writeFailed) {
                 try store.commit { transaction in
                     transaction["mine"] = 1
                     try JournalFile(of: path).remove()
@@ -137,7 +137,7 @@ struct RareMomentsTests {
             #expect(store.contents() == ["a": 1, "b": 1])
             #expect(Owner.last.withLock { $0 } == nil)
             // The observer was released and has closed the store.
-            #expect(throws: SettingsError(.suiteFinished, fact: "")) { try store.commit { $0["c"] = 1 } }
+            expectError(.suiteFinished) { try store.commit { $0["c"] = 1 } }
         }
     }
 
@@ -163,9 +163,9 @@ struct RareMomentsTests {
             let expected: [String: StoredValue] = isThrowing ? ["a": 1] : ["a": 2, "b": 2]
             // After finish(), the file contains all values and no change is accepted.
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == expected)
-            #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.setStoredValue(3, forKey: "a") }
+            expectError(.suiteFinished) { try suite.setStoredValue(3, forKey: "a") }
             #expect(SettingsSuite(fileAt: path, reporter: reporter).snapshot() == expected)
-            #expect(reporter.errors == [])
+            #expect(reporter.errors.isEmpty)
         }
     }
 
@@ -185,7 +185,7 @@ struct RareMomentsTests {
             #expect(other.contents() == ["a": 1])
             let page = try #require(store.peek { $0.journal.journal?.page.address(ofWord: 0) })
             address.withLock { $0 = page }
-            #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.commit { $0["a"] = 2 } }
+            expectError(.writeFailed) { try store.commit { $0["a"] = 2 } }
             #expect(address.withLock { $0 } == nil, "the page was replaced")
             for reader in [store, other, FileStore(path: path, checkpointsInBackground: false)] {
                 #expect(reader.contents() == ["a": 1])

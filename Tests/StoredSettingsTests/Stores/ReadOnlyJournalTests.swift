@@ -30,8 +30,8 @@ struct ReadOnlyJournalTests {
             try writer.commit { $0["a"] = 1 }
             let reader = FileStore(path: path, system: system(path), checkpointsInBackground: false)
             #expect(reader.contents() == ["a": 1])
-            #expect(throws: SettingsError(.readOnly, fact: "")) { try reader.commit { $0["b"] = 2 } }
-            #expect(throws: SettingsError(.readOnly, fact: "")) { try reader.checkpoint() }
+            expectError(.readOnly) { try reader.commit { $0["b"] = 2 } }
+            expectError(.readOnly) { try reader.checkpoint() }
             try writer.commit { $0["a"] = 2 }
             #expect(reader.contents() == ["a": 2])
         }
@@ -46,7 +46,7 @@ struct ReadOnlyJournalTests {
             try JournalFile(of: path).overwriteWord(at: 4_096 + 24, with: 0)
             let reader = FileStore(path: path, system: system(path))
             #expect(reader.contents() == [:])
-            #expect(throws: SettingsError(.readOnly, fact: "")) { try reader.commit { $0["b"] = 2 } }
+            expectError(.readOnly) { try reader.commit { $0["b"] = 2 } }
             await eventually("the background work has also attempted the repair") {
                 !reader.schedule.isRepairScheduled.isSet
             }

@@ -183,7 +183,7 @@ struct ReplacedJournalTests {
             let journal = try #require(store.peek { $0.journal.journal })
             journal.distrust()
             faults.fail(.rename, with: ENOSPC) { $0 == path + ".journal" }
-            #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.synchronize() }
+            expectError(.writeFailed) { try store.synchronize() }
             #expect(!journal.isBeingReplaced && !journal.isRetired)
             faults.stop()
             try store.synchronize()

@@ -48,7 +48,7 @@ struct FailedSyncTests {
             let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
-            #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.synchronize() }
+            expectError(.writeFailed) { try store.synchronize() }
             try store.synchronize()
             #expect(!isFailing.withLock { $0 })
             #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1])

@@ -114,7 +114,7 @@ struct LostLockTests {
             }
             let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
-            #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.checkpoint() }
+            expectError(.writeFailed) { try store.checkpoint() }
             #expect(!FileManager.default.fileExists(atPath: path))
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory).allSatisfy { !$0.hasSuffix(".new") })
             let held = try #require(lock.withLock { $0 })

@@ -108,7 +108,7 @@ struct NewSiblingTests {
             let store = store(path, system)
             // Another process has created the journal before it could remove a draft.
             if suffix == ".journal" {
-                #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.commit { $0["a"] = 1 } }
+                expectError(.writeFailed) { try store.commit { $0["a"] = 1 } }
             }
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
@@ -144,7 +144,7 @@ struct NewSiblingTests {
             let path = directory + "/settings.json"
             try share(path)
             let store = store(path, system(before: path + suffix) { ENOSPC })
-            #expect(throws: SettingsError(.writeFailed, fact: "")) {
+            expectError(.writeFailed) {
                 try store.commit { $0["a"] = 1 }
                 try store.checkpoint()
             }

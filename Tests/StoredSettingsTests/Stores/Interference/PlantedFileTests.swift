@@ -49,7 +49,7 @@ struct PlantedFileTests {
             let suite = SettingsSuite(store: store(path), reporter: reporter)
             #expect(suite.storedValue(forKey: "a") == 1)
             if suffix == ".journal" {
-                #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.setStoredValue(2, forKey: "a") }
+                expectError(.untrustedFile) { try suite.setStoredValue(2, forKey: "a") }
             } else {
                 try await suite.setStoredValue(2, forKey: "a")
             }
@@ -58,7 +58,7 @@ struct PlantedFileTests {
                 #expect(reporter.errors.map(\.code) == [.untrustedFile])
                 #expect(try path.fileContents == "{\n  \"a\": 2\n}\n")
             } else {
-                #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.checkpoint() }
+                expectError(.untrustedFile) { try suite.checkpoint() }
             }
             #expect(FileManager.default.fileExists(atPath: target) == (plant != .linkToNothing))
             if plant != .linkToNothing { #expect(try target.fileContents == "short") }
@@ -84,7 +84,7 @@ struct PlantedFileTests {
             let before = try JournalFile(of: path).bytes
             let suite = SettingsSuite(store: store(path), reporter: reporter)
             #expect(suite.snapshot() == [:])
-            #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.setStoredValue("mine", forKey: "a") }
+            expectError(.untrustedFile) { try suite.setStoredValue("mine", forKey: "a") }
             #expect(try JournalFile(of: path).bytes == before)
             let error = try #require(reporter.errors.first)
             #expect(error.code == .untrustedFile)
@@ -142,12 +142,12 @@ struct PlantedFileTests {
             let suite = SettingsSuite(store: store(link), reporter: reporter)
             #expect(suite.snapshot() == [:])
             #expect(Set(reporter.errors.map(\.code)) == [.untrustedFile])
-            #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.setStoredValue(2, forKey: "a") }
+            expectError(.untrustedFile) { try suite.setStoredValue(2, forKey: "a") }
             #expect(chown(target, Self.otherUser, Self.otherGroup) == 0)
             #expect(values(link) == ["a": 1])
             // For a link without a target, the owner of the directory in which the file would be created counts.
             try FileManager.default.removeItem(atPath: target)
-            #expect(throws: SettingsError(.untrustedFile, fact: "")) { try store(link).commit { $0["a"] = 2 } }
+            expectError(.untrustedFile) { try store(link).commit { $0["a"] = 2 } }
             #expect(!FileManager.default.fileExists(atPath: target + ".journal"))
             #expect(chown(directory, Self.otherUser, Self.otherGroup) == 0)
             try store(link).commit { $0["a"] = 2 }
@@ -208,7 +208,7 @@ struct PlantedFileTests {
             try (path + ".journal").overwriteFile(with: text)
             let suite = SettingsSuite(store: store(path), reporter: reporter)
             #expect(suite.storedValue(forKey: "a") == nil)
-            #expect(throws: SettingsError(.malformedJournal, fact: "")) { try suite.setStoredValue(1, forKey: "a") }
+            expectError(.malformedJournal) { try suite.setStoredValue(1, forKey: "a") }
             #expect(try (path + ".journal").fileContents == text)
         }
     }
@@ -224,8 +224,8 @@ struct PlantedFileTests {
             try store.commit { $0["a"] = 1 }
             try store.write(2, forKey: "a")
             try (path + ".journal").overwriteFile(with: text)
-            #expect(throws: SettingsError(.malformedJournal, fact: "")) { try store.write(3, forKey: "a") }
-            #expect(throws: SettingsError(.malformedJournal, fact: "")) { try store.commit { $0["a"] = 4 } }
+            expectError(.malformedJournal) { try store.write(3, forKey: "a") }
+            expectError(.malformedJournal) { try store.commit { $0["a"] = 4 } }
             #expect(try (path + ".journal").fileContents == text)
             #expect(store.value(forKey: "a") == 2)
         }

@@ -39,13 +39,13 @@ struct UnreadableFileTests {
             let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
             faults.fail(.open, with: EMFILE) { $0 == path + ".journal" }
             #expect(store.value(forKey: "a") == 1)
-            #expect(throws: SettingsError(.readFailed, fact: "")) { try store.synchronize() }
+            expectError(.readFailed) { try store.synchronize() }
             faults.stop()
             try store.synchronize()
             #expect(store.value(forKey: "a") == 2)
             try JournalFile(of: path).replace(with: [UInt8](repeating: 1, count: JournalFile.headerSize))
             let late = FileStore(path: path, checkpointsInBackground: false)
-            #expect(throws: SettingsError(.malformedJournal, fact: "")) { try late.synchronize() }
+            expectError(.malformedJournal) { try late.synchronize() }
         }
     }
 
@@ -66,11 +66,11 @@ struct UnreadableFileTests {
             await eventually("the failure is reported") { reporter.errors.map(\.code) == [.readFailed] }
             #expect(reporter.errors.first?.location?.file == path)
             #expect(a.value == 1)
-            #expect(throws: SettingsError(.readFailed, fact: "")) { try a.load() }
+            expectError(.readFailed) { try a.load() }
             try await b.set(2)
             #expect(b.value == 2)
             try await suite.synchronize()
-            #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.checkpoint() }
+            expectError(.readFailed) { try suite.checkpoint() }
             #expect(reporter.errors.map(\.code) == [.readFailed])
 
             // Another store, which has never read the file, uses the last good copy.

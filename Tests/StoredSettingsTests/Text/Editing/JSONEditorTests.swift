@@ -224,7 +224,6 @@ struct JSONEditorTests {
         let text = try SettingsFileText(compact)
         let result = try text.changed(to: ["a": nested(limit, 2)], path: path)
         #expect(result == (try JSONWriter.compactText(of: .dictionary(["a": nested(limit, 2)]))))
-        let error = SettingsError(.unstorable, fact: "")
-        #expect(throws: error) { try text.changed(to: ["a": nested(limit, [])], path: path) }
+        expectError(.unstorable) { try text.changed(to: ["a": nested(limit, [])], path: path) }
     }
 }
