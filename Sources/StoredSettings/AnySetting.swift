@@ -88,7 +88,7 @@ public struct AnySetting: Sendable {
     /// - Parameter text: The text, in the form of a flag's value.
     /// - Throws: ``SettingsError`` when the text is no valid value, or when the value cannot be saved. Then nothing has
     ///   changed.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func set(text: String) throws {
         try base.set(text: text)
     }
@@ -117,7 +117,7 @@ public struct AnySetting: Sendable {
     /// Removes the stored value, so that the default is used.
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func reset() throws {
         try base.reset()
     }

@@ -272,7 +272,7 @@ extension Setting {
     ///
     /// - Parameter value: The new value.
     /// - Throws: ``SettingsError`` when the value is rejected or cannot be saved. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func set(_ value: Value) throws {
         try write(try box.encode(value))
     }
@@ -292,7 +292,7 @@ extension Setting {
     /// Removes the stored value, so that the default is used.
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func reset() throws {
         try write(nil)
     }
@@ -321,7 +321,7 @@ extension Setting {
     /// - Returns: The new value.
     /// - Throws: The error of the closure; ``SettingsError`` when the stored value cannot be decoded, or when the new value
     ///   is rejected or cannot be saved. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     @discardableResult
     public func update(_ body: (inout Value) throws -> Void) throws -> Value {
         var hasBegun = false

@@ -321,7 +321,7 @@ extension SettingsSuite {
     ///   - value: The value; `nil` removes the stored value.
     ///   - key: Any non-empty string except `$schema` and `$lastGood`.
     /// - Throws: ``SettingsError`` when the value cannot be saved. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func setStoredValue(_ value: StoredValue?, forKey key: String) throws {
         try naming {
             let key = fullKey(key)
@@ -373,7 +373,7 @@ extension SettingsSuite {
     ///
     /// - Parameter keys: Keys of any types.
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func reset(_ keys: AnySettingKey...) throws {
         try remove(keys.flatMap { fullKeys($0).all })
     }
@@ -397,7 +397,7 @@ extension SettingsSuite {
     /// - Parameter settings: Settings of this suite, of any types.
     /// - Throws: ``SettingsError`` when the change cannot be saved, or with ``SettingsError/Code/otherSuite`` for a setting
     ///   of another suite. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) throws {
         try remove(keys(of: repeat each settings))
     }
@@ -448,7 +448,7 @@ extension SettingsSuite {
     /// Removes all stored values, so that every default is used.
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func removeAll() throws {
         try transaction { try $0.removeAll() }
     }
@@ -483,7 +483,7 @@ extension SettingsSuite {
     /// - Returns: The result of the closure.
     /// - Throws: The error of the closure; ``SettingsError`` when a value is rejected or the changes cannot be saved. Then
     ///   nothing has changed.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     @discardableResult
     public func transaction<Result>(_ body: (inout SettingsTransaction) throws -> Result) throws -> Result {
         try transaction(isManaging: false, body)
@@ -545,7 +545,7 @@ extension SettingsSuite {
     /// - Throws: ``SettingsError`` when the values cannot be written to the disk, or with ``SettingsError/Code/notSaved``
     ///   when earlier assignments have failed and fail again. After ``finish()``, throws the error that prevented the last
     ///   values from being saved.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func synchronize() throws {
         try naming { try engine.synchronize() }
     }
@@ -563,7 +563,7 @@ extension SettingsSuite {
     /// network.
     ///
     /// - Throws: ``SettingsError`` when the newest values cannot be read.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func refresh() throws {
         try naming { try engine.store.refresh() }
     }
@@ -586,7 +586,7 @@ extension SettingsSuite {
     /// - Throws: ``SettingsError`` when the file cannot be written, or when it exists and cannot be read, so that it must not
     ///   be overwritten; with ``SettingsError/Code/notSaved`` when earlier assignments have failed and fail again; with
     ///   ``SettingsError/Code/suiteFinished`` after ``finish()``.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func checkpoint() throws {
         try naming { try engine.checkpoint() }
     }

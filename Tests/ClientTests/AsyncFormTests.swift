@@ -102,7 +102,7 @@ struct AsyncFormTests {
             """
         let complaints = try Compiler().check(Self.preamble + calls, isProgram: true)
         let line = Self.preamble.count { $0 == "\n" } + 1
-        let message = "write 'try await'; move code at the top level into a function"
+        let message = "write 'try await'; at the top level, in a function"
         #expect(complaints.contains { $0.line == line && $0.message.hasSuffix(message) })
         #expect(complaints.filter { $0.line != line } == [])
     }

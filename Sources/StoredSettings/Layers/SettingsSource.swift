@@ -57,39 +57,26 @@ public struct SettingsSource: Sendable, Hashable {
 
     /// Reads values from the arguments of the process.
     ///
+    /// - Parameter arguments: Other arguments, without the name of the program: for tests, and for programs that parse some
+    ///   arguments themselves.
     /// - Returns: The source. The arguments are parsed when a setting is first read.
-    public static func commandLine() -> SettingsSource {
-        SettingsSource(kind: .commandLine(nil))
-    }
-
-    /// Reads values from the given arguments: for tests, and for programs that parse some arguments themselves.
-    ///
-    /// - Parameter arguments: The arguments, without the name of the program.
-    /// - Returns: The source.
-    public static func commandLine(_ arguments: [String]) -> SettingsSource {
+    public static func commandLine(_ arguments: [String]? = nil) -> SettingsSource {
         SettingsSource(kind: .commandLine(arguments))
     }
 
     /// Reads values from the environment of the process.
     ///
     /// - Parameters:
+    ///   - variables: Other variables, by name: for tests.
     ///   - prefix: The prefix of the names of all variables, such as `ACME_`. It is used unchanged.
     ///   - files: Whether a variable may name a file with the value instead: `ACME_TOKEN_FILE` for `ACME_TOKEN`, unless it
     ///     belongs to another setting. The file is read like that of a secret, in the layer ``SettingsLayer/secretFile``.
     /// - Returns: The source. A variable is read once, when its setting is first read.
-    public static func environment(prefix: String, files: Bool = false) -> SettingsSource {
-        SettingsSource(kind: .environment(nil, prefix: prefix, hasFiles: files))
-    }
-
-    /// Reads values from the given variables: for tests.
-    ///
-    /// - Parameters:
-    ///   - variables: The values of the variables, by name.
-    ///   - prefix: The prefix of the names of all variables.
-    ///   - files: Whether a variable may name a file with the value instead.
-    /// - Returns: The source.
-    public static func environment(_ variables: [String: String], prefix: String, files: Bool = false) -> SettingsSource
-    {
+    public static func environment(
+        _ variables: [String: String]? = nil,
+        prefix: String,
+        files: Bool = false
+    ) -> SettingsSource {
         SettingsSource(kind: .environment(variables, prefix: prefix, hasFiles: files))
     }
 

@@ -62,7 +62,7 @@ public struct SettingsMigrator: Sendable {
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/migrationFailed`` when a step fails. Also throws when the
     ///   stored values cannot be read now, so that the last good values are used, or when the changes cannot be saved.
     ///   In all cases the suite is unchanged.
-    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
+    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     @discardableResult
     public func migrate(_ suite: SettingsSuite) throws -> [String] {
         try checkNames(for: suite)
