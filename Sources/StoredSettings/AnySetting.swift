@@ -93,7 +93,7 @@ public struct AnySetting: Sendable {
         try base.set(text: text)
     }
 
-    /// Stores the value of a text, and suspends the task while another writer has to be waited for.
+    /// Stores the value of a text, and suspends the task while it waits for another writer.
     ///
     /// - Parameter text: The text, in the form of a flag's value.
     /// - Throws: ``SettingsError`` when the text is no valid value, or when the value cannot be saved; `CancellationError` when
@@ -122,7 +122,7 @@ public struct AnySetting: Sendable {
         try base.reset()
     }
 
-    /// Removes the stored value, and suspends the task while another writer has to be waited for.
+    /// Removes the stored value, and suspends the task while it waits for another writer.
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved; `CancellationError` when the task is canceled before. Then
     ///   nothing has changed.
@@ -217,8 +217,8 @@ package protocol CatalogSetting: Sendable {
     var storedKeys: StoredKeys { get }
     /// The sources that give the setting a value above the store, or try to.
     var overrideNames: [String] { get }
-    /// The warnings of flags and variables that follow from old keys, and of variables that belong to other settings.
-    var nameWarnings: [SettingsError] { get }
+    /// The warnings of names that follow from old keys, of variables that belong to other settings, and of the order of the sources.
+    var sourceWarnings: [SettingsError] { get }
     /// The sources that give the setting a value beneath the store, or try to.
     var baseNames: [String] { get }
     /// The layer of the value, and the explanation.

@@ -277,7 +277,7 @@ extension Setting {
         try write(try box.encode(value))
     }
 
-    /// Stores a value, and suspends the task while another writer has to be waited for.
+    /// Stores a value, and suspends the task while it waits for another writer.
     ///
     /// Usually nothing has to be waited for. Then the task is not suspended.
     ///
@@ -297,7 +297,7 @@ extension Setting {
         try write(nil)
     }
 
-    /// Removes the stored value, and suspends the task while another writer has to be waited for.
+    /// Removes the stored value, and suspends the task while it waits for another writer.
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved; `CancellationError` when the task is canceled before. Then
     ///   nothing has changed.
@@ -338,7 +338,7 @@ extension Setting {
 }
 
 extension Setting {
-    /// Atomically updates the value, and suspends the task while another writer has to be waited for.
+    /// Atomically updates the value, and suspends the task while it waits for another writer.
     ///
     /// - Parameter body: Changes the value, in the task and on the actor of the caller.
     /// - Returns: The new value.

@@ -330,7 +330,7 @@ extension SettingsSuite {
         }
     }
 
-    /// Stores a value for a key, without conversion, and suspends the task while another writer has to be waited for.
+    /// Stores a value for a key, without conversion, and suspends the task while it waits for another writer.
     ///
     /// - Parameters:
     ///   - value: The value; `nil` removes the stored value.
@@ -378,7 +378,7 @@ extension SettingsSuite {
         try remove(keys.flatMap { fullKeys($0).all })
     }
 
-    /// Removes the stored values of some keys in one change, and suspends the task while another writer has to be waited for.
+    /// Removes the stored values of some keys in one change, and suspends the task while it waits for another writer.
     ///
     /// - Parameter keys: Keys of any types.
     /// - Throws: ``SettingsError`` when the change cannot be saved; `CancellationError` when the task is canceled before. Then nothing
@@ -402,8 +402,7 @@ extension SettingsSuite {
         try remove(keys(of: repeat each settings))
     }
 
-    /// Removes the stored values of some settings in one change, and suspends the task while another writer has to be waited
-    /// for.
+    /// Removes the stored values of some settings in one change, and suspends the task while it waits for another writer.
     ///
     /// - Parameter settings: Settings of this suite, of any types.
     /// - Throws: ``SettingsError`` when the change cannot be saved, or for a setting of another suite; `CancellationError` when
@@ -453,7 +452,7 @@ extension SettingsSuite {
         try transaction { try $0.removeAll() }
     }
 
-    /// Removes all stored values, and suspends the task while another writer has to be waited for.
+    /// Removes all stored values, and suspends the task while it waits for another writer.
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved; `CancellationError` when the task is canceled before. Then nothing
     ///   has changed.

@@ -33,7 +33,7 @@ struct StoredKey: CatalogSetting {
     var overrideNames: [String] { [] }
     var baseNames: [String] { [] }
     var current: CurrentValue { CurrentValue(value: currentStoredValue) }
-    var nameWarnings: [SettingsError] { [] }
+    var sourceWarnings: [SettingsError] { [] }
     var isBoolean: Bool { false }
 
     var summary: (layer: SettingsLayer, text: String, hidesStore: Bool) {

@@ -101,8 +101,8 @@ extension Setting: CatalogSetting {
         Value.self is StoredValue.Type || Value.self is StoredValue?.Type ? value.jsonText : value.text
     }
 
-    package var nameWarnings: [SettingsError] {
-        box.nameWarnings(of: box.quietOverrideReadings + box.quietBaseReadings, box.secretNames)
+    package var sourceWarnings: [SettingsError] {
+        box.sourceWarnings(of: box.quietOverrideReadings + box.quietBaseReadings, box.secretNames)
     }
 
     package func findProblems() -> [SettingsError] {

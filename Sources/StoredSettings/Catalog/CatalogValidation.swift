@@ -193,7 +193,7 @@ extension AnySetting {
                 warnings.append(.deprecated(key, setBy: source, deprecation))
             }
         }
-        return warnings.map(suite.naming) + base.nameWarnings
+        return warnings.map(suite.naming) + base.sourceWarnings
     }
 }
 

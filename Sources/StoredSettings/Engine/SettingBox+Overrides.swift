@@ -2,7 +2,7 @@
 
 extension SettingBox {
     /// The warnings of names that follow from old keys, of variables that belong to other settings, and of the order of the sources.
-    func nameWarnings(of readings: [LayerReading<Value>], _ names: SecretNames) -> [SettingsError] {
+    func sourceWarnings(of readings: [LayerReading<Value>], _ names: SecretNames) -> [SettingsError] {
         var warnings = readings.compactMap { reading in
             reading.newSource.map { SettingsError.oldName(reading.source, of: $0, key: key.name) }
         }

@@ -476,7 +476,7 @@ extension SettingBox {
         let names = secretNames
         let snapshot = layers.snapshot(including: names, ofKey: key.name)
         let readings = sources.flatMap { self.readings(of: $0, snapshot, names) }
-        let warnings = nameWarnings(of: readings, names)
+        let warnings = sourceWarnings(of: readings, names)
         store(readings, warnings, from: snapshot, in: cache, of: layers, isReporting: isReporting)
         return readings
     }
@@ -546,9 +546,9 @@ extension SettingBox {
 
     /// The name of a layer for people: the flag, the variable, or the file with line and column.
     func place(of reading: LayerReading<Value>) -> String {
-        guard reading.stored != nil else { return reading.source }
-        let document = layers?.snapshot.documents.first { $0.origin == reading.origin }
-        guard let document, let name = document.value(for: key.storedKeys)?.key else { return reading.source }
+        guard let document = reading.document, let name = document.value(for: key.storedKeys)?.key else {
+            return reading.source
+        }
         return document.location(ofValueForKey: name).description
     }
 
@@ -573,7 +573,7 @@ extension SettingBox {
                 source: source,
                 result: .success(value),
                 stored: stored,
-                origin: document.origin
+                document: document
             )
         } catch {
             var problem = shown(error, as: .invalidValue)

@@ -162,7 +162,7 @@ extension SettingsEngine {
 // MARK: - Transactions
 
 extension SettingsSuite {
-    /// Changes several settings atomically, and suspends the task while another writer has to be waited for.
+    /// Changes several settings atomically, and suspends the task while it waits for another writer.
     ///
     /// - Parameter body: Reads and changes settings, in the task and on the actor of the caller. See ``transaction(_:)``.
     /// - Returns: The result of the closure.

@@ -12,10 +12,9 @@ final class LayerList: Sendable {
     private let position: Int
     /// The files and suites among the sources; `nil` for sources whose values do not change.
     let files: LayerFiles?
-    private let reported = Locked<Set<String>>([])
-
     /// The errors of the order.
     let problems: [SettingsError]
+    private let reported = Locked<Set<String>>([])
 
     /// Creates a list; `nil` if the store would be the only source.
     ///
@@ -99,7 +98,7 @@ struct LayerReading<Value: Sendable>: Sendable {
     /// The stored form of the value; `nil` for layers of text.
     var stored: StoredValue?
     /// The file or the suite; `nil` for layers of text.
-    var origin: LayerDocument.Origin?
+    var document: LayerDocument?
     /// The name to use instead, if the source is a name that follows from an old key.
     var newSource: String?
 }

@@ -10,36 +10,34 @@
 /// )
 /// ```
 ///
-/// A value of another source than ``stored`` is never stored. Sources before ``stored`` take precedence over the values that are
+/// Reading stores no value of another source. Sources before ``stored`` take precedence over the values that are
 /// set, and those after it are used where none is. Without ``stored`` in the list, its place is before the first suite,
-/// directory or file, or at the end: such a list hides nothing that is set but by flags, variables and secrets. The default of a
-/// setting comes last.
+/// directory or file, or at the end. Then only flags, variables and secrets hide what is set. The default of a setting comes last.
 ///
-/// An administrator's file with ``managed(_:)`` comes first. It takes precedence also behind other sources, which is reported.
+/// An administrator's file with ``managed(_:)`` comes first. Behind other sources, it still takes precedence, and that is reported.
 ///
 /// Files have the form of `settings.json`: comments, trailing commas and `$schema` are allowed. A missing file or directory
 /// has no values. Changes are noticed while the program runs. See <doc:OverridingSettings>, also for the forms of keys and
 /// values in texts.
 public struct SettingsSource: Sendable, Hashable {
     fileprivate enum Kind: Hashable {
-        case managed(String)
-        case commandLine([String]?)
-        case environment([String: String]?, prefix: String, hasFiles: Bool)
-        case secretDirectory(String)
-        /// `nil` for the environment of the process.
-        case credentials([String: String]?)
-        case stored
-        case suite(SettingsSuite)
-        case directory(String)
-        case file(String)
+        case source(LayerSource)
         /// `nil` for the name of the suite, and for the environment of the process.
         case systemWide(name: String?, environment: [String: String]?)
     }
 
     fileprivate let kind: Kind
 
+    private init(_ source: LayerSource) {
+        kind = .source(source)
+    }
+
+    private init(kind: Kind) {
+        self.kind = kind
+    }
+
     /// The values that are stored in the suite: those that the program sets.
-    public static let stored = SettingsSource(kind: .stored)
+    public static let stored = SettingsSource(.stored)
 
     /// Reads values from a file of an administrator, which programs cannot change.
     ///
@@ -52,7 +50,7 @@ public struct SettingsSource: Sendable, Hashable {
     /// - Parameter path: The path of the file, such as `/etc/acme/managed.json`.
     /// - Returns: The source. The file is read with the first setting, and again when it changes.
     public static func managed(_ path: String) -> SettingsSource {
-        SettingsSource(kind: .managed(path))
+        SettingsSource(.managed(.absolute(path)))
     }
 
     /// Reads values from the arguments of the process.
@@ -61,7 +59,7 @@ public struct SettingsSource: Sendable, Hashable {
     ///   arguments themselves.
     /// - Returns: The source. The arguments are parsed when a setting is first read.
     public static func commandLine(_ arguments: [String]? = nil) -> SettingsSource {
-        SettingsSource(kind: .commandLine(arguments))
+        SettingsSource(.commandLine(arguments))
     }
 
     /// Reads values from the environment of the process.
@@ -77,7 +75,7 @@ public struct SettingsSource: Sendable, Hashable {
         prefix: String,
         files: Bool = false
     ) -> SettingsSource {
-        SettingsSource(kind: .environment(variables, prefix: prefix, hasFiles: files))
+        SettingsSource(.environment(variables, prefix: prefix, hasFiles: files))
     }
 
     /// Reads values from the files of a directory that a service manager or a container provides: `$CREDENTIALS_DIRECTORY`,
@@ -90,7 +88,9 @@ public struct SettingsSource: Sendable, Hashable {
     /// - Parameter environment: The variables to use instead of those of the process: for tests.
     /// - Returns: The source. The file of a setting is read with the setting, and again when it changes.
     public static func secrets(environment: [String: String]? = nil) -> SettingsSource {
-        SettingsSource(kind: .credentials(environment))
+        let variable = FilePath.variable("CREDENTIALS_DIRECTORY", in: environment)
+        // An empty or relative path must not lead to files of the current directory.
+        return SettingsSource(.secretDirectory(variable.flatMap { $0.isAbsolute ? $0 : nil } ?? "/run/secrets"))
     }
 
     /// Reads values from the files of a directory, each of which has the value of one key: see ``secrets(environment:)``.
@@ -98,7 +98,7 @@ public struct SettingsSource: Sendable, Hashable {
     /// - Parameter directory: The path of the directory.
     /// - Returns: The source.
     public static func secrets(directory: String) -> SettingsSource {
-        SettingsSource(kind: .secretDirectory(directory))
+        SettingsSource(.secretDirectory(.absolute(directory)))
     }
 
     /// Uses the values that are stored in another suite, such as that of a fleet.
@@ -114,16 +114,15 @@ public struct SettingsSource: Sendable, Hashable {
     /// - Parameter suite: The other suite, or a group of one. A suite with the same store has no effect.
     /// - Returns: The source. The suite is opened with the first setting.
     public static func suite(_ suite: SettingsSuite) -> SettingsSource {
-        SettingsSource(kind: .suite(suite))
+        SettingsSource(.suite(suite))
     }
 
     /// Reads values from a file.
     ///
-    /// - Parameter path: The path of the file. A relative path is resolved against the current directory when a suite is
-    ///   created.
+    /// - Parameter path: The path of the file. A relative path is resolved against the current directory now.
     /// - Returns: The source. The file is read with the first setting.
     public static func file(_ path: String) -> SettingsSource {
-        SettingsSource(kind: .file(path))
+        SettingsSource(.file(.absolute(path)))
     }
 
     /// Reads values from the files of a directory whose names end with `.json` and do not start with a dot.
@@ -134,7 +133,7 @@ public struct SettingsSource: Sendable, Hashable {
     /// - Parameter path: The path of the directory, such as `/etc/acme/settings.d`.
     /// - Returns: The source. The files are read with the first setting.
     public static func directory(_ path: String) -> SettingsSource {
-        SettingsSource(kind: .directory(path))
+        SettingsSource(.directory(.absolute(path)))
     }
 
     /// Reads values from the system-wide files of a suite.
@@ -156,27 +155,15 @@ extension SettingsSource {
     /// Whether the store comes before the source where a list does not name it.
     fileprivate var isBeneathStore: Bool {
         switch kind {
-        case .suite, .directory, .file, .systemWide: true
-        case .managed, .commandLine, .environment, .secretDirectory, .credentials, .stored: false
+        case .source(.suite), .source(.directory), .source(.file), .systemWide: true
+        case .source: false
         }
     }
 
-    /// Returns the source for a suite, with absolute paths.
+    /// Returns the source for a suite: system-wide files depend on its name.
     func resolved(suiteName: String) -> [LayerSource] {
         switch kind {
-        case .managed(let path): return [.managed(.absolute(path))]
-        case .commandLine(let arguments): return [.commandLine(arguments)]
-        case .environment(let variables, let prefix, let hasFiles):
-            return [.environment(variables, prefix: prefix, hasFiles: hasFiles)]
-        case .secretDirectory(let path): return [.secretDirectory(.absolute(path))]
-        case .credentials(let environment):
-            let variable = FilePath.variable("CREDENTIALS_DIRECTORY", in: environment)
-            // An empty or relative path must not lead to files of the current directory.
-            return [.secretDirectory(variable.flatMap { $0.isAbsolute ? $0 : nil } ?? "/run/secrets")]
-        case .stored: return [.stored]
-        case .suite(let suite): return [.suite(suite)]
-        case .directory(let path): return [.directory(.absolute(path))]
-        case .file(let path): return [.file(.absolute(path))]
+        case .source(let source): return [source]
         case .systemWide(let name, let environment):
             let directory = SettingsLocation.fileName(forSuite: name ?? suiteName)
             guard !directory.isEmpty else { return [] }

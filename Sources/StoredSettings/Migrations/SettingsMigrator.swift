@@ -80,7 +80,7 @@ public struct SettingsMigrator: Sendable {
         }
     }
 
-    /// Runs the pending steps in one transaction, and suspends the task while another writer has to be waited for.
+    /// Runs the pending steps in one transaction, and suspends the task while it waits for another writer.
     ///
     /// - Parameter suite: The suite to migrate, or one of its groups.
     /// - Returns: The names of the steps that ran.
