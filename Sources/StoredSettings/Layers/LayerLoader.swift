@@ -169,3 +169,151 @@ extension LayerLoader {
         return places
     }
 }
+
+// MARK: - One file
+
+/// A file of a layer as this process knows it, with its last good contents.
+struct LayerFile<Contents: Equatable & Sendable>: Sendable {
+    /// A version of the file.
+    struct Reading: Sendable {
+        var contents: Contents
+        var status: FileStatus
+        /// Whether any later change of the file gives it another status.
+        var isCertain: Bool
+    }
+
+    /// The last good contents; `nil` when there is no file, or its contents were never known.
+    private(set) var contents: Contents?
+    /// The error that prevents reading the file.
+    private(set) var problem: SettingsError?
+    /// Whether a program may be about to write the file, so that another look is due.
+    private(set) var isUnsettled = false
+
+    /// The file that was read last; its contents are in ``contents``.
+    private var known: (status: FileStatus, isCertain: Bool)?
+    /// Whether the file was looked at before.
+    private var isOpened = false
+    /// The time at which the file was found missing, broken or emptied.
+    private var suspectSince: ContinuousClock.Instant?
+
+    /// Whether there is, or was a moment ago, a file.
+    var exists: Bool { contents != nil || problem != nil }
+
+    /// Looks at the file, and reads it if it may have changed.
+    ///
+    /// A file that is missing, broken or empty may be one that a program is about to write. So it is accepted only if it
+    /// is still the same a moment later, except at the start.
+    ///
+    /// - Parameters:
+    ///   - status: The status of the file; throws if it is unknown.
+    ///   - isSuspect: Whether contents may be the beginning of others.
+    ///   - read: Reads the file; `nil` if there is none.
+    ///   - makeProblem: Returns the error for a failed read, and for whether there are last good contents.
+    mutating func look(
+        status: () throws -> FileStatus?,
+        isSuspect: (Contents) -> Bool,
+        read: () throws -> Reading?,
+        makeProblem: (_ error: any Error, _ hasContents: Bool) -> SettingsError
+    ) {
+        defer { isOpened = true }
+        do {
+            if let known, known.isCertain, problem == nil, suspectSince == nil, try status() == known.status { return }
+            let reading = try read()
+            guard
+                isAccepted(
+                    reading.map { isSuspect($0.contents) && contents != nil && $0.contents != contents } ?? exists
+                )
+            else { return }
+            (contents, problem) = (reading?.contents, nil)
+            known = reading.map { ($0.status, $0.isCertain) }
+        } catch {
+            // A lack of resources ends without an event.
+            let isTransient = (error as? SystemError)?.isTransient == true
+            guard isAccepted(isOpened && problem == nil) else { return }
+            problem = makeProblem(error, contents != nil)
+            isUnsettled = isTransient
+        }
+    }
+
+    /// Returns whether the state of the file is accepted now.
+    private mutating func isAccepted(_ isSuspect: Bool) -> Bool {
+        isUnsettled = false
+        guard isSuspect else {
+            suspectSince = nil
+            return true
+        }
+        let since = suspectSince ?? .now
+        suspectSince = since
+        guard .now - since < .seconds(SettingsFileState.settlingTime) else {
+            suspectSince = nil
+            return true
+        }
+        isUnsettled = true
+        return false
+    }
+}
+
+extension LayerFile<[String: StoredValue]> {
+    /// Whether the file is a drop-in without values, which hides those of the same name.
+    var isHiding: Bool { known?.status.isNullOrEmpty == true }
+
+    /// Looks at a file of JSON.
+    mutating func look(at file: SettingsFile, isManaged: Bool = false, isDropIn: Bool = false) {
+        look {
+            try file.status()
+        } isSuspect: {
+            $0.isEmpty
+        } read: {
+            if isDropIn, let status = try file.status(), status.isNullOrEmpty {
+                return Reading(contents: [:], status: status, isCertain: SettingsFile.isCertain(status))
+            }
+            return try file.read().map { Reading(contents: $0.contents, status: $0.status, isCertain: $0.isCertain) }
+        } makeProblem: { error, hasContents in
+            .unreadableLayer(file, because: error, hasContents: hasContents, isManaged: isManaged)
+        }
+    }
+}
+
+extension LayerFile<String> {
+    /// The largest secret, in bytes: 1 MiB.
+    private static var limit: Int { 1 << 20 }
+
+    /// Looks at a file of text.
+    mutating func look(atTextIn path: FilePath, _ system: SystemCalls) {
+        look {
+            try system.status(at: path)
+        } isSuspect: {
+            $0.isEmpty
+        } read: {
+            try FileHandle.reopening { try Self.read(path, system) }
+        } makeProblem: { error, hasContents in
+            .unreadableSecret(path, because: error, hasContents: hasContents)
+        }
+    }
+
+    /// Reads a file of text; `nil` if there is none, or a directory has the name.
+    private static func read(_ path: FilePath, _ system: SystemCalls) throws -> Reading? {
+        let file = try SettingsPath.open(path, system) { try system.openIfPresent($0, $1) }
+        guard let handle = file else { return nil }
+        let status = try system.status(of: handle)
+        guard !status.isDirectory else { return nil }
+        guard status.isRegular else { throw SystemError(call: .open, path: path, number: Errno.invalidArgument) }
+        guard let text = String(valueIn: try system.contents(of: handle, limit: limit)) else {
+            throw SettingsError.invalidValue("the file is not text in UTF-8")
+        }
+        return Reading(contents: text, status: status, isCertain: SettingsFile.isCertain(status))
+    }
+}
+
+extension String {
+    /// Creates the value in a file or a stream, without a byte order mark and without one line break at the end.
+    ///
+    /// It is `nil` unless the bytes are UTF-8 without null characters, which text in UTF-16 contains.
+    package init?(valueIn bytes: [UInt8]) {
+        var bytes = bytes.withUnsafeBufferPointer { $0.startsWithByteOrderMark } ? bytes.dropFirst(3) : bytes[...]
+        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+        guard !bytes.contains(0) else { return nil }
+        self.init(validating: bytes, as: UTF8.self)
+    }
+}

@@ -199,3 +199,105 @@ private struct NewStoredValues: CoalescingChange {
         return merged
     }
 }
+
+// MARK: - Changes
+
+extension SettingsSuite {
+    /// Every change of any key from now on.
+    ///
+    /// The changes of a transaction are one element.
+    ///
+    /// As with ``Setting/changes()``, this subscribes: the first loop receives the changes since this call, and a
+    /// slow loop receives several changes as one.
+    public func changes() -> Changes { Changes(of: self, keys: nil) }
+
+    /// Every change of some keys from now on.
+    ///
+    /// The changes of these keys in one transaction are one element.
+    public func changes(of keys: String...) -> Changes {
+        changes(of: keys)
+    }
+
+    /// Every change of some keys from now on.
+    ///
+    /// The changes of these keys in one transaction are one element.
+    public func changes(of keys: [String]) -> Changes {
+        Changes(of: self, keys: Set(keys.map(fullKey)))
+    }
+
+    /// Every change of some keys from now on.
+    ///
+    /// The changes of these keys in one transaction are one element.
+    public func changes(of keys: AnySettingKey...) -> Changes {
+        changes(of: keys)
+    }
+
+    /// Every change of some keys from now on.
+    ///
+    /// The changes of these keys in one transaction are one element.
+    public func changes(of keys: [AnySettingKey]) -> Changes {
+        Changes(of: self, keys: Set(keys.flatMap { fullKeys($0).all }))
+    }
+
+    /// Every change of some settings from now on.
+    ///
+    /// The changes of these settings in one transaction are one element. They are changes of stored keys, so a renamed setting
+    /// that is moved to its new key is one. For typed values, use ``values(of:)``. Their keys are those of the settings, which
+    /// are whole keys for a group as well.
+    ///
+    /// - Parameter settings: Settings of this suite, of any types. A setting of another suite is reported and not observed.
+    /// - Returns: The changes.
+    public func changes<each Value: Sendable>(of settings: repeat Setting<each Value>) -> Changes {
+        Changes(of: whole, keys: Set(observed(repeat each settings).flatMap(\.storedKeys.all)))
+    }
+
+    /// The changes of a suite over time: see ``SettingsSuite/changes()``.
+    public struct Changes: AsyncSequence, Sendable {
+        private let suite: SettingsSuite
+        /// Keys of the whole suite; `nil` for all keys of the suite or the group.
+        private let keys: Set<String>?
+        /// Whether a change of a value that another layer has is a change as well.
+        private let includesLayers: Bool
+        private let subscription: ChangeSubscription<Change>
+
+        package init(of suite: SettingsSuite, keys: Set<String>?, includesLayers: Bool = false) {
+            self.suite = suite
+            self.keys = keys
+            self.includesLayers = includesLayers
+            subscription = Self.subscribe(suite, keys, includesLayers)
+        }
+
+        /// Starts with the changes since the sequence was created; a second loop starts now.
+        public func makeAsyncIterator() -> Iterator {
+            let isFirst = subscription.take()
+            return Iterator(
+                suite: suite,
+                subscription: isFirst ? subscription : Self.subscribe(suite, keys, includesLayers)
+            )
+        }
+
+        private static func subscribe(
+            _ suite: SettingsSuite,
+            _ keys: Set<String>?,
+            _ includesLayers: Bool
+        ) -> ChangeSubscription<Change> {
+            let (engine, group) = (suite.engine, suite.group)
+            let storage = StreamSubscriber { Change($0, keys: keys, in: group, includesLayers: includesLayers) }
+            return ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage))
+        }
+
+        /// The changes for one loop.
+        public struct Iterator: AsyncIteratorProtocol {
+            let suite: SettingsSuite
+            let subscription: ChangeSubscription<Change>
+
+            /// The next change; `nil` when the task is canceled or the suite is finished.
+            public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Change? {
+                await subscription.storage.next(isolation: actor)?.redacted(in: suite)
+            }
+        }
+    }
+}
+
+@available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
+extension SettingsSuite.Changes.Iterator: Sendable {}

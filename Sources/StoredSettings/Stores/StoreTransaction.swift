@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Writing.md, "A set during a checkpoint does not copy the table".
 
 /// The contents of a store while a commit changes them.
 ///
@@ -100,5 +101,111 @@ public struct StoreTransaction: Sendable {
         }
         if isAnyOther, !isIncludingEqual { changes.removeAll { $0.old == $0.new } }
         return changes
+    }
+}
+
+// MARK: - Contents
+
+/// The values of a store, which can change while a snapshot of them is written.
+///
+/// A dictionary that is shared is copied as a whole by its next change. While there is a snapshot, changes are stored
+/// beside the dictionary instead.
+struct StoreContents: Sendable {
+    /// All values; while there is a snapshot, all values at the time of the snapshot.
+    private var base: [String: StoredValue]
+    /// The values that have been set or removed since the snapshot; `nil` while there is no snapshot.
+    private var newer: [String: StoredValue?]?
+
+    init(_ values: [String: StoredValue] = [:]) {
+        base = values
+    }
+
+    /// All values.
+    ///
+    /// This copies the dictionary if values have changed since the snapshot.
+    var all: [String: StoredValue] {
+        var all = base
+        for (key, value) in newer ?? [:] { all[key] = value }
+        return all
+    }
+
+    /// The keys that have a value.
+    var keys: [String] {
+        guard let newer, !newer.isEmpty else { return Array(base.keys) }
+        return Array(all.keys)
+    }
+
+    // MARK: - The snapshot
+
+    /// Returns all values.
+    ///
+    /// Changes do not copy them until ``endSnapshot()``. The caller releases the values before that. A previous snapshot ends.
+    mutating func beginSnapshot() -> [String: StoredValue] {
+        endSnapshot()
+        newer = [:]
+        return base
+    }
+
+    /// Makes the changes since the snapshot part of the dictionary.
+    mutating func endSnapshot() {
+        guard let newer else { return }
+        self.newer = nil
+        for (key, value) in newer { base[key] = value }
+    }
+
+    // MARK: - One value
+
+    /// Where the value of a key is.
+    ///
+    /// It is valid until the next change. With it, a value is compared and replaced without hashing its key twice.
+    enum Place {
+        case base(Dictionary<String, StoredValue>.Index)
+        case newer(Dictionary<String, StoredValue?>.Index)
+    }
+
+    /// The place of a key's value; `nil` when there is none.
+    func place(ofKey key: String) -> Place? {
+        if let newer, let index = newer.index(forKey: key) { return .newer(index) }
+        return base.index(forKey: key).map(Place.base)
+    }
+
+    /// The value at a place; `nil` for no place.
+    func value(at place: Place?) -> StoredValue? {
+        switch place {
+        case .base(let index): base.values[index]
+        case .newer(let index): newer?.values[index]
+        case nil: nil
+        }
+    }
+
+    /// Replaces the value of one key.
+    ///
+    /// - Parameters:
+    ///   - value: The new value; `nil` to remove the old one.
+    ///   - place: The place of the old value.
+    ///   - key: The key.
+    /// - Returns: The old value.
+    mutating func replace(_ value: StoredValue?, at place: Place?, forKey key: String) -> StoredValue? {
+        let old = self.value(at: place)
+        switch place {
+        case .newer(let index):
+            newer?.values[index] = value
+        case .base(let index) where newer == nil && value != nil:
+            if let value { base.values[index] = value }
+        case .base, nil:
+            self[key] = value
+        }
+        return old
+    }
+
+    subscript(key: String) -> StoredValue? {
+        get { value(at: place(ofKey: key)) }
+        set {
+            if newer == nil {
+                base[key] = newValue
+            } else {
+                newer?.updateValue(newValue, forKey: key)
+            }
+        }
     }
 }

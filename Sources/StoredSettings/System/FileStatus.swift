@@ -82,3 +82,209 @@ extension FileStatus {
         identity == other?.identity
     }
 }
+
+// MARK: - Permissions
+
+extension SystemCalls {
+    /// Copies the owner, the group and the mode of another file, as far as this user may.
+    ///
+    /// Only root can change the owner of a file. If the group cannot be copied, the file receives no group permissions.
+    /// So users without access to the other file never have access to this one: while owner and group change, only the
+    /// owner has access, and the mode is set last.
+    package func copyPermissions(of model: FileStatus, to file: FileHandle) throws(SystemError) {
+        let status = try status(of: file)
+        let isOwnerChanged = status.owner != model.owner
+        let isGroupChanged = status.group != model.group
+        var (current, mode) = (status.permissions, model.permissions & FileMode.all)
+        if isOwnerChanged || isGroupChanged, current & ~FileMode.owner != 0 {
+            current &= FileMode.owner
+            try setPermissions(current, of: file)
+        }
+        if isOwnerChanged { _ = try mayGive(file, to: model.owner, status.group) }
+        if isGroupChanged, try !mayGive(file, to: nil, model.group) {
+            // Members of the lost group count as other users now. They must not gain permissions.
+            mode &= ~FileMode.group & ~(~(mode >> 3) & FileMode.others)
+        }
+        guard current != mode else { return }
+        if accessList(of: file) != nil {
+            // It comes from the directory, and the mode would give permissions to the users that it names.
+            try setPermissions(mode & FileMode.owner, of: file)
+            removeAccessList(of: file)
+        }
+        try setPermissions(mode, of: file)
+    }
+
+    /// The result of removing permissions from a file.
+    enum Narrowing {
+        /// The file has no permissions that the model lacks, or the file system ignores its mode.
+        case none
+        /// Permissions were removed. A user that had them may have the file open, and retains access.
+        case done
+        /// Only the owner of the file may remove permissions.
+        case refused
+    }
+
+    /// Removes permissions that a model does not have from a file.
+    ///
+    /// - Throws: ``SystemError`` if the removal fails although this user may change the permissions.
+    func narrowPermissions(of file: FileHandle, to model: FileStatus) throws(SystemError) -> Narrowing {
+        let status = try status(of: file)
+        let mode = status.narrowed(to: model).permissions
+        guard mode != status.permissions else { return .none }
+        do {
+            try setPermissions(mode, of: file)
+            return try self.status(of: file).permissions == status.permissions ? .none : .done
+        } catch {
+            guard error.number == Errno.notPermitted else { throw error }
+            return .refused
+        }
+    }
+
+    private static let noOwnerChange = [
+        Errno.notPermitted, Errno.invalidArgument, Errno.noFunction, Errno.notSupportedOnSocket,
+    ]
+
+    /// Changes the owner, if there is one, and the group, if this user may.
+    func mayGive(_ file: FileHandle, to owner: UserID?, _ group: GroupID) throws(SystemError) -> Bool {
+        do {
+            // `uid_t.max` leaves the owner unchanged.
+            try setOwner(owner ?? UserID.max, group, of: file)
+            return true
+        } catch  where Self.noOwnerChange.contains(error.number) {
+            // This user may not do so, the user namespace lacks the owner, or the file system has no owners.
+            return false
+        }
+    }
+}
+
+extension FileStatus {
+    /// The mode of a new file: only its owner has access.
+    static let newFileMode: FileMode = 0o600
+
+    /// The status without the permissions that a model does not have, except for those of the owner to read and write.
+    func narrowed(to model: FileStatus) -> FileStatus {
+        var status = self
+        status.mode &= ~0o7777 | model.writableByOwner.permissions
+        if group != model.group {
+            // The group permissions are for another group, whose members are other users for the model.
+            status.mode &= ~FileMode.group | (model.permissions & FileMode.others) << 3
+            // The members of the model's group are other users for this file.
+            status.mode &= ~(~(model.permissions >> 3) & FileMode.others)
+        }
+        return status
+    }
+
+    /// Whether a user may have access to a file with this status, and none to a file with another.
+    ///
+    /// The owner of a file can always change its mode. The users of a file that a group may write to replace it in turn,
+    /// so its owner changes.
+    func allowsMore(than other: FileStatus) -> Bool {
+        if permissions & ~other.permissions & (FileMode.group | FileMode.others) != 0 { return true }
+        if group != other.group, permissions & FileMode.group != 0 { return true }
+        return owner != other.owner && (group != other.group || other.permissions & FileMode.groupWrite == 0)
+    }
+
+    /// The status with a mode that allows the owner to read and write.
+    ///
+    /// A file that is replaced need not be writable, but one that is written to must be.
+    var writableByOwner: FileStatus {
+        var status = self
+        status.mode |= Self.newFileMode
+        return status
+    }
+}
+
+// MARK: - Access control lists
+
+extension SystemCalls {
+    #if os(Linux)
+    private static let accessListName = "system.posix_acl_access"
+    /// The longest list that is read, in bytes: one of 510 entries.
+    ///
+    /// Of a longer one, no permission counts.
+    private static let longestAccessList = 4_096
+    #endif
+
+    /// The access control list of a file; `nil` if it has none, or the system does not show it.
+    func accessList(of file: FileHandle) -> [UInt8]? {
+        #if os(Linux)
+        list { accessListOfFile(file.descriptor, Self.accessListName, $0, $1) }
+        #else
+        nil
+        #endif
+    }
+
+    package func accessList(at path: FilePath, in directory: FileHandle?) -> [UInt8]? {
+        #if os(Linux)
+        // Without `/proc`, the path of the directory has to do.
+        let direct = directory.map { $0.path.appending(path) } ?? path
+        let open = directory.map { FilePath("/proc/self/fd/\($0.descriptor)").appending(path) }
+        for place in [open, direct].compactMap(\.self) {
+            let found = list { bytes, count in
+                place.withCString { accessListAtPath($0, Self.accessListName, bytes, count) }
+            }
+            if let found { return found }
+        }
+        return nil
+        #else
+        nil
+        #endif
+    }
+
+    #if os(Linux)
+    private func list(_ read: (UnsafeMutablePointer<UInt8>?, Int) -> Int) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: Self.longestAccessList)
+        // The call writes at most as many bytes as there are.
+        let count = bytes.withUnsafeMutableBufferPointer { read($0.baseAddress, $0.count) }
+        return count > 0 ? Array(bytes.prefix(count)) : count < 0 && errno == ERANGE ? [] : nil
+    }
+    #endif
+
+    private func removeAccessList(of file: FileHandle) {
+        #if os(Linux)
+        // If it fails, the list remains, and setting the mode fails as well.
+        _ = removeAccessListOfFile(file.descriptor, Self.accessListName)
+        #endif
+    }
+
+    /// The status of a file with the permissions of its group.
+    ///
+    /// If a file has an access control list, its mode contains a mask in their place: the most that the group and the users and
+    /// groups of the list may do. Those of the list are lost when the file is replaced.
+    static func withoutMask(_ status: FileStatus, _ list: () -> [UInt8]?) -> FileStatus {
+        guard status.isRegular, status.mode & FileMode.group != 0, let list = list() else { return status }
+        var status = status
+        let mask = status.mode
+        status.mode &= ~FileMode.group
+        // After a version of 4 bytes, each entry has 8 bytes, which begin with its kind and its permissions: see
+        // <linux/posix_acl_xattr.h>.
+        for start in stride(from: 4, to: list.count - 7, by: 8) where list[start] == groupEntry {
+            status.mode |= FileMode(list[start + 2]) << 3 & FileMode.group & mask
+        }
+        return status
+    }
+
+    /// `ACL_GROUP_OBJ`, the entry of the file's own group.
+    private static let groupEntry: UInt8 = 4
+}
+
+#if os(Linux)
+// Swift does not import the header of xattr(7).
+@_silgen_name("fgetxattr")
+private func accessListOfFile(
+    _ file: CInt,
+    _ name: UnsafePointer<CChar>,
+    _ list: UnsafeMutablePointer<UInt8>?,
+    _ size: Int
+)
+    -> Int
+@_silgen_name("getxattr")
+private func accessListAtPath(
+    _ path: UnsafePointer<CChar>,
+    _ name: UnsafePointer<CChar>,
+    _ list: UnsafeMutablePointer<UInt8>?,
+    _ size: Int
+) -> Int
+@_silgen_name("fremovexattr")
+private func removeAccessListOfFile(_ file: CInt, _ name: UnsafePointer<CChar>) -> CInt
+#endif

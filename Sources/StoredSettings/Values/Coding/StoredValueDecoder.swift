@@ -60,3 +60,250 @@ public struct StoredValueDecoder: Sendable {
         }
     }
 }
+
+// MARK: - The decoder of a type
+
+/// The innermost part of the value whose decoding has thrown an error.
+///
+/// A type's `init(from:)` may throw an error of its own, which does not say where it was thrown.
+final class FailedPart: Sendable {
+    private struct Failure {
+        var path: [SettingsError.PathComponent]
+        /// The description by which an error is recognized on its way outward.
+        ///
+        /// It may quote the value, so no message contains it.
+        var error: String
+    }
+
+    private let latest = Locked<Failure?>(nil)
+
+    /// Notes that the decoding of a part has thrown an error, unless it is that of a part inside.
+    func note(_ error: any Error, at place: CodingPlace) {
+        let failure = Failure(
+            path: place.codingPath.map(SettingsError.PathComponent.init),
+            error: "\(type(of: error)) \(error)"
+        )
+        latest.withLock { latest in
+            if let known = latest, known.error == failure.error, known.path.starts(with: failure.path) { return }
+            latest = failure
+        }
+    }
+
+    /// The path of the part; empty when none was noted.
+    var path: [SettingsError.PathComponent] { latest.withLock { $0?.path } ?? [] }
+}
+
+/// The state that all decoders of one call share.
+struct DecodingRun {
+    let userInfo: [CodingUserInfoKey: any Sendable]
+    let failure = FailedPart()
+
+    func value<Value: Decodable>(
+        _ type: Value.Type,
+        from storedValue: StoredValue,
+        at place: CodingPlace
+    ) throws -> Value {
+        if let leaf = type as? any CodingLeaf.Type, let value = try convert(leaf, storedValue, place) as? Value {
+            return value
+        }
+        guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: type, at: place) }
+        do {
+            return try Value(from: NodeDecoder(storedValue: storedValue, place: place.entered(by: type), run: self))
+        } catch {
+            failure.note(error, at: place)
+            throw error
+        }
+    }
+
+    func convert<Leaf: CodingLeaf>(_ type: Leaf.Type, _ storedValue: StoredValue, _ place: CodingPlace) throws -> Leaf {
+        do {
+            return try Leaf(storedValue: storedValue)
+        } catch let error as SettingsError {
+            guard case .null = storedValue else { throw DecodingError.stating(error, reading: type, at: place) }
+            let context = DecodingError.Context(
+                codingPath: place.codingPath,
+                debugDescription: error.fact,
+                underlyingError: error
+            )
+            throw DecodingError.valueNotFound(type, context)
+        }
+    }
+}
+
+/// The decoder that a type's `init(from:)` receives, which is its own single-value container.
+struct NodeDecoder: Decoder, SingleValueDecodingContainer {
+    let storedValue: StoredValue
+    let place: CodingPlace
+    let run: DecodingRun
+
+    var codingPath: [any CodingKey] { place.codingPath }
+    var userInfo: [CodingUserInfoKey: Any] { run.userInfo }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: type, at: place) }
+        guard case .dictionary(let entries) = storedValue else {
+            throw DecodingError.mismatch(type, expected: "a dictionary", found: storedValue, at: place)
+        }
+        return KeyedDecodingContainer(KeyedNodeDecoder(entries: entries, place: place, run: run))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: [StoredValue].self, at: place) }
+        guard case .array(let elements) = storedValue else {
+            throw DecodingError.mismatch([StoredValue].self, expected: "an array", found: storedValue, at: place)
+        }
+        return UnkeyedNodeDecoder(elements: elements, place: place, run: run)
+    }
+
+    func singleValueContainer() -> any SingleValueDecodingContainer {
+        self
+    }
+
+    func decodeNil() -> Bool {
+        storedValue.kind == .null
+    }
+
+    func decode(_ type: Int128.Type) throws -> Int128 {
+        try run.convert(type, storedValue, place)
+    }
+
+    func decode(_ type: UInt128.Type) throws -> UInt128 {
+        try run.convert(type, storedValue, place)
+    }
+
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        try run.value(type, from: storedValue, at: place)
+    }
+}
+
+struct KeyedNodeDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let entries: [String: StoredValue]
+    let place: CodingPlace
+    let run: DecodingRun
+
+    var codingPath: [any CodingKey] { place.codingPath }
+    var allKeys: [Key] { entries.keys.compactMap(Key.init(stringValue:)) }
+
+    func contains(_ key: Key) -> Bool {
+        entries[key.stringValue] != nil
+    }
+
+    func decodeNil(forKey key: Key) throws -> Bool {
+        try entry(key).kind == .null
+    }
+
+    func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 {
+        try run.convert(type, entry(key), place.inside(key))
+    }
+
+    func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 {
+        try run.convert(type, entry(key), place.inside(key))
+    }
+
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+        try run.value(type, from: entry(key), at: place.inside(key))
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type,
+        forKey key: Key
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        try nested(entry(key), key).container(keyedBy: type)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        try nested(entry(key), key).unkeyedContainer()
+    }
+
+    func superDecoder() -> any Decoder {
+        let key = PlainCodingKey.superclass
+        return nested(entries[key.stringValue] ?? .null, key)
+    }
+
+    func superDecoder(forKey key: Key) -> any Decoder {
+        nested(entries[key.stringValue] ?? .null, key)
+    }
+
+    private func entry(_ key: Key) throws -> StoredValue {
+        guard let entry = entries[key.stringValue] else { throw DecodingError.missing(key, at: place) }
+        return entry
+    }
+
+    private func nested(_ storedValue: StoredValue, _ key: any CodingKey) -> NodeDecoder {
+        NodeDecoder(storedValue: storedValue, place: place.inside(key), run: run)
+    }
+}
+
+// MARK: - Arrays
+
+struct UnkeyedNodeDecoder: UnkeyedDecodingContainer {
+    let elements: [StoredValue]
+    let place: CodingPlace
+    let run: DecodingRun
+    private(set) var currentIndex = 0
+
+    init(elements: [StoredValue], place: CodingPlace, run: DecodingRun) {
+        self.elements = elements
+        self.place = place
+        self.run = run
+    }
+
+    var codingPath: [any CodingKey] { place.codingPath }
+    var count: Int? { elements.count }
+    var isAtEnd: Bool { currentIndex >= elements.count }
+
+    mutating func decodeNil() throws -> Bool {
+        guard try next(Never?.self).kind == .null else { return false }
+        currentIndex += 1
+        return true
+    }
+
+    mutating func decode(_ type: Int128.Type) throws -> Int128 {
+        try advance(type) { try $2.convert(type, $0, $1) }
+    }
+
+    mutating func decode(_ type: UInt128.Type) throws -> UInt128 {
+        try advance(type) { try $2.convert(type, $0, $1) }
+    }
+
+    mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        try advance(type) { try $2.value(type, from: $0, at: $1) }
+    }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        try advance(type) { try NodeDecoder(storedValue: $0, place: $1, run: $2).container(keyedBy: type) }
+    }
+
+    mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        try advance([StoredValue].self) { try NodeDecoder(storedValue: $0, place: $1, run: $2).unkeyedContainer() }
+    }
+
+    mutating func superDecoder() throws -> any Decoder {
+        try advance((any Decoder).self) { NodeDecoder(storedValue: $0, place: $1, run: $2) }
+    }
+
+    private func next(_ type: Any.Type) throws -> StoredValue {
+        guard !isAtEnd else {
+            let error = SettingsError.invalidValue("expected one more element, found the end of the array")
+            let context = DecodingError.Context(
+                codingPath: place.inside(currentIndex).codingPath,
+                debugDescription: error.fact,
+                underlyingError: error
+            )
+            throw DecodingError.valueNotFound(type, context)
+        }
+        return elements[currentIndex]
+    }
+
+    /// Advances to the next element only when this one was decoded, so that a type can try to decode it differently.
+    private mutating func advance<Result>(
+        _ type: Any.Type,
+        _ read: (StoredValue, CodingPlace, DecodingRun) throws -> Result
+    ) throws -> Result {
+        let result = try read(try next(type), place.inside(currentIndex), run)
+        currentIndex += 1
+        return result
+    }
+}
