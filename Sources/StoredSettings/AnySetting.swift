@@ -28,7 +28,7 @@ public struct AnySetting: Sendable {
     public var traits: SettingTraits { base.metadata.traits }
 
     /// Whether the value is secret, so that no text contains it.
-    public var isSecret: Bool { traits.isSecret }
+    package var isSecret: Bool { traits.isSecret }
 
     /// The name of the type of the values, such as `Int` or `Optional<LogLevel>`.
     public var typeName: String { base.typeName }

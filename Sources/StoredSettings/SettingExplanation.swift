@@ -25,11 +25,14 @@ extension Setting {
     /// print(settings.$port.explain().layer)     // "store"
     /// ```
     public func explain() -> SettingExplanation<Value> {
+        box.consistently(box.storedValue, explanation)
+    }
+
+    private func explanation(ofStored stored: StoredValue?) -> SettingExplanation<Value> {
         var candidates: [Candidate] = []
         let overrides = box.quietOverrideReadings
         candidates += overrides.compactMap(candidate)
         var problem = overrides.problems().first
-        let stored = box.storedValue
         do {
             let layer = engine.isHeld(box.key.storedKeys) ? SettingsLayer.lastGood : .store
             if let value = try stored.map(box.decode) { candidates.append(Candidate(layer: layer, value: value)) }

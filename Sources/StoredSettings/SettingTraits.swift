@@ -75,16 +75,16 @@ public struct SettingTraits: Sendable, Hashable {
     }
 
     /// The keys that the setting had before, newest first.
-    public var oldKeys: [String] { shared?.names.oldKeys ?? [] }
+    package var oldKeys: [String] { shared?.names.oldKeys ?? [] }
 
     /// What to use instead of a deprecated setting; `nil` for one that is not deprecated.
-    public var deprecation: String? { shared?.names.deprecation }
+    package var deprecation: String? { shared?.names.deprecation }
 
     /// The name of the flag, without dashes; `nil` for the one that is derived from the key.
-    public var flag: String? { shared?.names.flag }
+    package var flag: String? { shared?.names.flag }
 
     /// The name of the environment variable; `nil` for the one that is derived from the key.
-    public var environmentVariable: String? { shared?.names.environmentVariable }
+    package var environmentVariable: String? { shared?.names.environmentVariable }
 
     /// Whether the value is secret: no text that the library makes for people contains it.
     public var isSecret: Bool { flags.contains(.secret) }
@@ -93,7 +93,7 @@ public struct SettingTraits: Sendable, Hashable {
     package static let redactedText = "••••"
 
     /// Whether a change takes effect only when the program is started again.
-    public var requiresRestart: Bool { flags.contains(.requiresRestart) }
+    package var requiresRestart: Bool { flags.contains(.requiresRestart) }
 }
 
 extension SettingTraits {

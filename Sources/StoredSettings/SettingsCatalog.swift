@@ -88,8 +88,8 @@ extension SettingsCatalog {
     ///   - requirement: The requirement in words, for errors. It contains no value.
     ///   - settings: Settings of one suite.
     ///   - isMet: Returns whether the values meet the requirement. A value is not accepted if it throws. It uses only its
-    ///     parameters: a setting that it reads has another value. It may run at the end of a transaction, while other writers
-    ///     wait.
+    ///     parameters: a setting that it reads has another value. It runs at the end of a set and of a transaction, while other
+    ///     writers wait, and so do the conversions and validators of the settings.
     public func require<each Value: Sendable>(
         _ requirement: String,
         _ settings: repeat Setting<each Value>,

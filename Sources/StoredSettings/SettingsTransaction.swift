@@ -9,7 +9,8 @@
 /// }
 /// ```
 ///
-/// A read returns the newest value, with the changes made so far. A subscript cannot throw: its failure makes the
+/// A read returns the newest stored value, with the changes made so far, or else the value of a base that is no secret file, or
+/// the default. A subscript cannot throw: its failure makes the
 /// transaction throw when the closure returns, and nothing is changed.
 public struct SettingsTransaction: Sendable {
     let suite: SettingsSuite
@@ -164,7 +165,7 @@ extension SettingsTransaction {
     }
 
     /// Returns the stored value of a key, without conversion; `nil` when nothing is stored.
-    public func storedValue(forKey key: String) -> StoredValue? { store[suite.fullKey(key)] }
+    package func storedValue(forKey key: String) -> StoredValue? { store[suite.fullKey(key)] }
 
     /// Stores a value for a key, without conversion, when the transaction ends.
     ///

@@ -40,6 +40,9 @@ extension Setting: CatalogSetting {
         }
         // A whole value can be stored while the settings file is malformed.
         guard let base else { return try set(value) }
+        guard box.storedValue != nil || box.baseReading?.isFromSecretFile != true else {
+            throw box.naming(SettingsError.partOfSecret, as: .invalidValue)
+        }
         do {
             try suite.transaction { transaction in
                 // Another process may have changed a member that the text lacks.
@@ -66,9 +69,8 @@ extension Setting: CatalogSetting {
 
     private func value(ofText text: String, over base: @escaping () -> Value) throws -> Value {
         try refusing("use \(box.validForm())") {
-            guard !box.key.metadata.traits.isSecret || text != SettingTraits.redactedText else {
-                throw SettingsError.placeholder
-            }
+            // It also stands for a value from a secret file, whose setting need not be secret.
+            guard text != SettingTraits.redactedText else { throw SettingsError.placeholder }
             do {
                 return try box.value(ofText: text, over: base)
             } catch {

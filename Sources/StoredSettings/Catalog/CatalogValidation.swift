@@ -122,9 +122,12 @@ extension SettingsCatalog {
         case .warn: warnings += unknown
         case .accept: break
         }
-        // Suites over one store have the same problems.
+        // Suites over one store, and settings of one suite, have the same problems.
         var messages: Set<String> = []
-        return (errors.filter { messages.insert($0.message).inserted }, warnings)
+        return (
+            errors.filter { messages.insert($0.message).inserted },
+            warnings.filter { messages.insert($0.error.message).inserted }
+        )
     }
 
     /// A suite for each store.

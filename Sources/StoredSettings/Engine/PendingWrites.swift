@@ -16,7 +16,14 @@ struct PendingWrites {
     /// The pending writes that a commit saves.
     struct Flush {
         /// For each key, the pending value and the value that was stored when the commit began.
-        fileprivate(set) var edits: [String: (value: StoredValue?, stored: StoredValue?)]
+        fileprivate(set) var edits: [String: (value: StoredValue?, stored: StoredValue?)] = [:]
+        /// The newest version of these writes.
+        let version: Version
+
+        /// Does not save the write of a key after all.
+        mutating func withdraw(_ key: String, from transaction: inout StoreTransaction) {
+            if let edit = edits.removeValue(forKey: key) { transaction[key] = edit.stored }
+        }
     }
 
     private var entries: [String: Entry] = [:]
@@ -93,7 +100,7 @@ struct PendingWrites {
     mutating func beginFlush(of key: String? = nil, into transaction: inout StoreTransaction) -> Flush {
         flushing = version
         unchanged = [:]
-        var flush = Flush(edits: [:])
+        var flush = Flush(version: version)
         for (name, entry) in entries where key == nil || key == name {
             flush.edits[name] = (entry.value, transaction[name])
             transaction[name] = entry.value

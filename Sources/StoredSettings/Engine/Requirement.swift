@@ -200,8 +200,7 @@ extension SettingsEngine {
     /// Finds the last good values for all requirements, before a check under a lock.
     func prepareRequirements() {
         guard hasRequirements.load(ordering: .acquiring) else { return }
-        let contents = contents()
-        for requirement in requirementTable.withLock(\.all) { requirement.prepare { contents[$0] } }
+        for requirement in requirementTable.withLock(\.all) { requirement.prepare { value(forKey: $0) } }
     }
 
     /// Throws ``SettingsError`` if changed contents do not meet a requirement.
@@ -225,46 +224,18 @@ extension SettingsEngine {
         }
     }
 
-    /// Checks the requirements that some assignments may violate.
+    /// Checks the requirements that some assignments may violate, which are checked again when they are saved.
     ///
-    /// - Returns: What the result depends on.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/requirementNotMet``.
-    @discardableResult
-    func check(
-        _ edits: some Collection<(key: String, value: StoredValue?)>,
-        _ keys: [String]
-    ) throws -> CheckedValues {
+    func check(_ edits: some Collection<(key: String, value: StoredValue?)>, _ keys: [String]) throws {
         let requirements = requirements(for: keys)
-        var before: [String: StoredValue?] = [:]
-        var after: [String: StoredValue?] = [:]
-        let held: [String: StoredValue?]
-        do {
-            // Of one moment. They are released before the commit, which would have to copy them.
-            let contents: [String: StoredValue]
-            (contents, held) = checkedContents()
-            for key in requirements.flatMap(\.keys).flatMap(\.all) {
-                before.updateValue(contents[key], forKey: key)
-                after.updateValue(held[key] ?? contents[key], forKey: key)
-            }
+        guard !requirements.isEmpty else { return }
+        let (contents, held) = checkedContents()
+        let edited = Dictionary(edits.map { ($0.key, $0.value) }) { $1 }
+        for requirement in requirements {
+            requirement.prepare { held[$0] ?? contents[$0] }
+            try requirement.check(requirement.combination { edited[$0] ?? held[$0] ?? contents[$0] })
         }
-        for requirement in requirements { requirement.prepare { after[$0] ?? nil } }
-        for (key, value) in edits where before[key] != nil { after.updateValue(value, forKey: key) }
-        for requirement in requirements { try requirement.check(requirement.combination { after[$0] ?? nil }) }
-        return CheckedValues(stored: before, held: held)
-    }
-}
-
-/// The values that a check of requirements depends on.
-struct CheckedValues {
-    /// The stored values of the settings.
-    var stored: [String: StoredValue?] = [:]
-    /// The values that are used instead of stored ones.
-    var held: [String: StoredValue?] = [:]
-
-    /// Whether a transaction and a table of held values still have these values.
-    func areCurrent(in transaction: StoreTransaction, _ held: [String: StoredValue?]) -> Bool {
-        // The values that a store holds are in the form of JSON.
-        self.held == held && stored.allSatisfy { transaction[$0.key]?.storedAsJSON == $0.value?.storedAsJSON }
     }
 }
 

@@ -409,13 +409,7 @@ extension SettingBox {
     var baseReading: Reading? { usedReading(in: baseReadings) }
 
     /// The same without secrets, for a change: no secret is copied into the store.
-    ///
-    /// Reads no file, because a change has the locks that other writers wait for.
-    var baseReadingForChange: Reading? {
-        guard let layers, layers.bases.contains(where: \.hasSecrets) else { return baseReading }
-        let snapshot = layers.snapshot
-        return usedReading(in: layers.bases.flatMap { readings(of: $0, snapshot, nil) })
-    }
+    var baseReadingForChange: Reading? { usedReading(in: baseReadings.filter { $0.layer != .secretFile }) }
 
     private func usedReading(in readings: [LayerReading<Value>]) -> Reading? {
         readings.used()
@@ -429,21 +423,30 @@ extension SettingBox {
 
     /// Returns the value of a stored value that was just read, or of a newer one.
     ///
-    /// If the stored value changes while the layers are read, they may be newer than it, and both together a combination that
-    /// never was. Then both are read again.
-    ///
     /// - Parameters:
     ///   - stored: The stored value.
     ///   - isReported: Whether to report one that cannot be used.
     /// - Returns: The value.
     func consistentReading(of stored: StoredValue?, isReported: Bool = true) -> Reading {
-        func read(_ stored: StoredValue?) -> Reading { isReported ? reading(of: stored) : quietReading(of: stored) }
+        consistently(stored) { reading(of: $0, isReported: isReported) }
+    }
+
+    /// Reads the layers around a stored value that was just read, or around a newer one.
+    ///
+    /// If the stored value or a layer changes meanwhile, what was read may be a combination that never was. Then all are read
+    /// again.
+    ///
+    /// - Parameters:
+    ///   - stored: The stored value.
+    ///   - read: Reads the layers around a stored value. It may run more than once.
+    /// - Returns: The result of the last run.
+    func consistently<Result>(_ stored: StoredValue?, _ read: (StoredValue?) -> Result) -> Result {
         guard let layers, layers.files != nil else { return read(stored) }
         var (stored, snapshot) = (stored, layers.snapshot)
         for _ in 1..<LayerList.maximumOfReads {
-            let reading = read(stored)
+            let result = read(stored)
             let newest = (storedValue, layers.snapshot)
-            guard newest.0 != stored || newest.1 !== snapshot else { return reading }
+            guard newest.0 != stored || newest.1 !== snapshot else { return result }
             (stored, snapshot) = newest
         }
         return read(stored)
@@ -471,7 +474,7 @@ extension SettingBox {
         _ cache: LayerCache<Value>?,
         isReporting: Bool = true
     ) -> [LayerReading<Value>] {
-        guard let layers, let sources, !sources.isEmpty, let cache else { return [] }
+        guard let layers, let sources, let cache, !sources.isEmpty || !layers.problems.isEmpty else { return [] }
         if let known = cache.readings(in: layers.snapshot, isReporting: isReporting) { return known }
         let names = secretNames
         let snapshot = layers.snapshot(including: names, ofKey: key.name)
@@ -486,16 +489,16 @@ extension SettingBox {
     /// - Parameters:
     ///   - source: The source.
     ///   - snapshot: The contents of the files.
-    ///   - names: The files in which the secret of this setting may be; `nil` to read no secret.
+    ///   - names: The files in which the secret of this setting may be.
     /// - Returns: The readings, highest precedence first.
     private func readings(
         of source: LayerSource,
         _ snapshot: LayerSnapshot,
-        _ names: SecretNames?
+        _ names: SecretNames
     ) -> [LayerReading<Value>] {
         var readings = snapshot.documents(of: source).compactMap(reading)
         if let reading = reading(ofTextsIn: source) { readings.append(reading) }
-        for file in names?.files ?? [] where file.source == source {
+        for file in names.files where file.source == source {
             if let secret = reading(ofSecretIn: file.path, snapshot, namedBy: file.named) { readings.append(secret) }
         }
         return readings

@@ -37,42 +37,13 @@ extension SettingsEngine {
         // First, because the other failures may be temporary: a value that no store can hold must not become a pending write.
         for (key, value) in edits { try value?.checkStorable(forKey: key) }
         let keys = edits.map(\.key)
-        guard requirements(for: keys).isEmpty else { return try write(edits, meetingRequirementsFor: keys) }
+        func apply(_ transaction: inout StoreTransaction) {
+            for (key, value) in edits { transaction[key] = value }
+        }
+        let isRestricted = !requirements(for: keys).isEmpty
         try retryingWithoutRejected {
-            try commit(isBlind: true) { transaction in
-                for (key, value) in edits {
-                    transaction[key] = value
-                }
-            }
+            if isRestricted { try transact(apply) } else { try commit(isBlind: true, apply) }
         }
-    }
-
-    /// The number of times that a write begins again because another thread or process has changed a value meanwhile.
-    private static let mostWriteAttempts = 1_000
-
-    /// Stores some values if all requirements are met afterwards.
-    ///
-    /// The requirements are user code, which runs under no lock. So the values are stored only if no value that was checked
-    /// with them has changed meanwhile.
-    private func write(
-        _ edits: some Collection<(key: String, value: StoredValue?)>,
-        meetingRequirementsFor keys: [String]
-    ) throws {
-        for _ in 0..<Self.mostWriteAttempts {
-            let checked = try check(edits, keys)
-            // After the check: a value that is rejected must not become a pending write.
-            try WaitLimit.check()
-            var isStored = false
-            try retryingWithoutRejected {
-                isStored = try commit { transaction in
-                    guard checked.areCurrent(in: transaction, checkedHeldValues) else { return false }
-                    for (key, value) in edits { transaction[key] = value }
-                    return true
-                }
-            }
-            if isStored { return }
-        }
-        throw SettingsError.alwaysChanged
     }
 
     /// Stores a value; `nil` removes the value of the key.
@@ -128,7 +99,7 @@ extension SettingsEngine {
         for (key, value) in edits { try value?.checkStorable(forKey: key) }
         let keys = edits.map(\.key)
         // What other processes store until then is checked when it arrives.
-        if !requirements(for: keys).isEmpty { try check(edits, keys) }
+        try check(edits, keys)
         return try store.writeLater(Dictionary(edits.map { ($0.key, $0.value) }) { $1 })
     }
 
@@ -216,29 +187,18 @@ extension SettingsEngine {
         only key: String? = nil,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
-        for _ in 0..<Self.mostWriteAttempts {
-            let checked = dropPendingWritesThatViolateRequirements()
-            do {
-                return try commitPending(isBlind: isBlind, only: key, checked, body)
-            } catch is OutdatedCheck {
-                // Another thread or process has changed a value meanwhile.
-                continue
-            }
-        }
-        throw SettingsError.alwaysChanged
-    }
-
-    private func commitPending<Result>(
-        isBlind: Bool,
-        only key: String?,
-        _ checked: CheckedPendingWrites,
-        _ body: (inout StoreTransaction) throws -> Result
-    ) throws -> Result {
         // A body can run more than once.
         var deliveries: [StoreDelivery] = []
         defer { for delivery in deliveries { delivery.perform() } }
         // The record of another commit must not use what a failed one has noted.
         defer { if hasRequirements.load(ordering: .acquiring) { state.withLock { $0.held.noteReassigned([:]) } } }
+        var unmet: [UnmetWrite] = []
+        let scope = TransactionScope()
+        defer {
+            scope.performPostponed()
+            for write in unmet { drop(write.key, upTo: write.version, because: write.error) }
+        }
+        if state.withLock({ $0.pendingWrites.isFlushNeeded }), TransactionScope.current == nil { prepareRequirements() }
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             // The store has read the commits of other processes, so the writes that are still pending are newer.
             guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else {
@@ -246,8 +206,8 @@ extension SettingsEngine {
                 if let delivery = useReassigned(in: transaction) { deliveries.append(delivery) }
                 return result
             }
-            try check(checked, in: transaction)
-            let flush = state.withLock { $0.pendingWrites.beginFlush(of: key, into: &transaction) }
+            var flush = state.withLock { $0.pendingWrites.beginFlush(of: key, into: &transaction) }
+            unmet = scope.run { takeUnmetWrites(of: &flush, outOf: &transaction) }
             let result = try body(&transaction)
             let delivery = state.withLock { state -> StoreDelivery? in
                 guard let changes = state.pendingWrites.endFlush(flush, in: &transaction) else { return nil }
@@ -405,42 +365,38 @@ extension SettingsEngine {
         return isAnyDropped
     }
 
-    /// Drops the pending writes after which a requirement would not be met: another value may have been stored since they were
-    /// assigned.
-    ///
-    /// - Returns: What the others were checked with.
-    func dropPendingWritesThatViolateRequirements() -> CheckedPendingWrites {
-        var checked = CheckedPendingWrites()
-        guard hasRequirements.load(ordering: .acquiring) else { return checked }
-        let versions = state.withLock { $0.pendingWrites.versions }
-        for (key, version) in versions.sorted(by: { $0.key < $1.key }) {
-            let requirements = requirements(for: CollectionOfOne(key))
-            guard !requirements.isEmpty else { continue }
-            let moment = readingChecked { readMoment() }
-            let contents = moment.visible
-            for requirement in requirements { requirement.prepare { contents[$0] } }
-            do {
-                for requirement in requirements { try requirement.check(requirement.combination { contents[$0] }) }
-                checked.versions[key] = version
-                checked.values.held = moment.usedHeldValues
-                for name in requirements.flatMap(\.keys).flatMap(\.all) {
-                    checked.values.stored.updateValue(moment.stored[name], forKey: name)
-                }
-            } catch {
-                drop(key, upTo: version, because: SettingsError.wrapping(error, as: .requirementNotMet))
-            }
-        }
-        return checked
+    /// A pending write after which a requirement would not be met.
+    private struct UnmetWrite {
+        var key: String
+        var version: PendingWrites.Version
+        var error: SettingsError
     }
 
-    /// Throws ``OutdatedCheck`` if pending writes were checked with other values than those that are stored now.
-    func check(_ checked: CheckedPendingWrites, in transaction: StoreTransaction) throws {
-        guard hasRequirements.load(ordering: .acquiring) else { return }
-        let versions = state.withLock { $0.pendingWrites.versions }
-        let isCurrent =
-            versions.allSatisfy { checked.versions[$0.key] == $0.value || !isRestricted($0.key) }
-            && (checked.versions.isEmpty || checked.values.areCurrent(in: transaction, checkedHeldValues))
-        guard isCurrent else { throw OutdatedCheck() }
+    /// Takes the pending writes out of a transaction after which a requirement would not be met: another value may have been
+    /// stored since they were assigned.
+    ///
+    /// - Returns: These writes, which the caller drops after the commit.
+    private func takeUnmetWrites(
+        of flush: inout PendingWrites.Flush,
+        outOf transaction: inout StoreTransaction
+    ) -> [UnmetWrite] {
+        guard hasRequirements.load(ordering: .acquiring) else { return [] }
+        var unmet: [UnmetWrite] = []
+        let (held, pending) = (checkedHeldValues, state.withLock(\.pendingWrites))
+        for key in flush.edits.keys.sorted() {
+            for requirement in requirements(for: CollectionOfOne(key)) {
+                let failure = requirement.error { name in
+                    let stored = held[name] ?? transaction[name]
+                    let isUnmet = unmet.contains { $0.key == name }
+                    return isUnmet ? stored : pending.value(forKey: name, over: stored)
+                }
+                guard let failure else { continue }
+                unmet.append(UnmetWrite(key: key, version: flush.version, error: failure))
+                flush.withdraw(key, from: &transaction)
+                break
+            }
+        }
+        return unmet
     }
 
     /// Drops the pending write of a key, unless it is newer than a version, and reports that.
@@ -452,17 +408,6 @@ extension SettingsEngine {
         report(error)
     }
 }
-
-/// The pending writes that meet the requirements, and the values that they were checked with.
-struct CheckedPendingWrites {
-    /// The versions of the pending writes that have to meet requirements.
-    var versions: [String: PendingWrites.Version] = [:]
-    /// What the check depends on.
-    var values = CheckedValues()
-}
-
-/// Pending writes have to be checked again.
-struct OutdatedCheck: Error {}
 
 extension SettingsError.Code {
     /// Whether the same write may succeed later.

@@ -81,15 +81,6 @@ extension SettingsError {
         )
     }
 
-    static var alwaysChanged: SettingsError {
-        SettingsError(
-            .writeFailed,
-            fact: "other threads or processes have changed a value that a requirement names, each time it was checked",
-            consequence: "nothing is changed",
-            remedy: "change the values in a transaction"
-        )
-    }
-
     static var emptyKey: SettingsError {
         SettingsError(
             .invalidKey,

@@ -25,18 +25,18 @@ final class LayerList: Sendable {
     init?(_ given: [SettingsSource], suiteName name: String, engine: SettingsEngine) {
         // A store is no source of itself a second time.
         let all = given.withStore.flatMap { $0.resolved(suiteName: name) }.filter { $0.suite?.engine !== engine }
-        let managed = all.filter(\.isManaged)
-        let others = all.filter { !$0.isManaged && $0 != .stored }
-        guard !managed.isEmpty || !others.isEmpty else { return nil }
-        position = managed.count + all.prefix { $0 != .stored }.count { !$0.isManaged }
-        var sources = managed + others
-        sources.insert(.stored, at: position)
-        self.sources = sources
+        let isStoredTwice = all.count(where: { $0 == .stored }) > 1
+        // Behind itself, a source never has a value that is used.
+        let unique = all.reduce(into: [LayerSource]()) { if !$0.contains($1) { $0.append($1) } }
+        guard unique.count > 1 || isStoredTwice else { return nil }
+        let managed = unique.filter(\.isManaged)
+        sources = managed + unique.filter { !$0.isManaged }
+        position = sources.firstIndex(of: .stored) ?? sources.endIndex
         let changing = sources.filter(\.canChange)
         files = changing.isEmpty ? nil : engine.layerFiles(of: changing)
         var problems: [SettingsError] = []
-        if !all.starts(with: managed) { problems.append(.managedBehindOthers) }
-        if all.count(where: { $0 == .stored }) > 1 { problems.append(.storedTwice) }
+        if !unique.starts(with: managed) { problems.append(.managedBehindOthers) }
+        if isStoredTwice { problems.append(.storedTwice) }
         self.problems = problems
     }
 

@@ -23,15 +23,6 @@ package enum LayerSource: Hashable, Sendable {
         if case .suite(let suite) = self { suite } else { nil }
     }
 
-    /// Whether values may be from secret files.
-    var hasSecrets: Bool {
-        switch self {
-        case .secretDirectory: true
-        case .environment(_, _, let hasFiles): hasFiles
-        case .managed, .commandLine, .stored, .suite, .directory, .file: false
-        }
-    }
-
     var isManaged: Bool {
         if case .managed = self { true } else { false }
     }
@@ -49,8 +40,9 @@ package enum LayerSource: Hashable, Sendable {
     /// Whether the values can change while the program runs.
     var canChange: Bool {
         switch self {
-        case .managed, .suite, .directory, .file: true
-        case .commandLine, .environment, .secretDirectory, .stored: hasSecrets
+        case .managed, .secretDirectory, .suite, .directory, .file: true
+        case .environment(_, _, let hasFiles): hasFiles
+        case .commandLine, .stored: false
         }
     }
 }

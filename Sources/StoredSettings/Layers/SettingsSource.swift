@@ -151,6 +151,11 @@ public struct SettingsSource: Sendable, Hashable {
     }
 }
 
+extension SettingsSource: CustomReflectable {
+    /// A mirror without children: given arguments and variables may contain secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 extension SettingsSource {
     /// Whether the store comes before the source where a list does not name it.
     fileprivate var isBeneathStore: Bool {

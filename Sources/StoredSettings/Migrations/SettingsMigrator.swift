@@ -24,21 +24,19 @@
 /// The record is an ordinary stored value, so ``SettingsSuite/removeAll()`` removes it too. Migrate again after that.
 /// Otherwise, the next start would apply the steps to values that already have the new form.
 public struct SettingsMigrator: Sendable {
-    /// The change that a step makes to the suite.
-    ///
-    /// The rules of ``SettingsSuite/transaction(_:)`` apply to it. It may read other suites.
-    public typealias Change = @Sendable (inout SettingsTransaction) throws -> Void
+    private typealias Change = @Sendable (inout SettingsTransaction) throws -> Void
 
     private let recordKey: String
 
     /// The key of the record, unless another one is chosen.
-    public static let defaultRecordKey = "storedSettings.migrations"
+    package static let defaultRecordKey = SettingsMigrator().recordKey
+
     private var steps: [(name: String, change: Change)] = []
 
     /// Creates a migrator without steps.
     ///
     /// - Parameter recordKey: The key under which the names of the completed steps are stored, as an array.
-    public init(recordKey: String = SettingsMigrator.defaultRecordKey) {
+    public init(recordKey: String = "storedSettings.migrations") {
         self.recordKey = recordKey
     }
 
@@ -47,7 +45,11 @@ public struct SettingsMigrator: Sendable {
     /// - Parameters:
     ///   - name: The name of the step in the record. It must be unique in the suite.
     ///   - change: The change that the step makes.
-    public mutating func addStep(_ name: String, _ change: @escaping Change) {
+    ///     The rules of ``SettingsSuite/transaction(_:)`` apply to it. It may read other suites.
+    public mutating func addStep(
+        _ name: String,
+        _ change: @escaping @Sendable (inout SettingsTransaction) throws -> Void
+    ) {
         steps.append((name, change))
     }
 

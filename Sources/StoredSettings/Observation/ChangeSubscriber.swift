@@ -115,3 +115,160 @@ extension SettingsSuite.Change: CoalescingChange {
         return SettingsSuite.Change(changes: merged, origin: later.origin)
     }
 }
+
+// MARK: - The subscribers of an engine
+
+/// The subscribers of an engine, by key.
+struct SubscriberTable {
+    typealias ID = UInt64
+
+    private var lastID: ID = 0
+    private var byKey: [String: [ID: any ChangeSubscriber]] = [:]
+    private var ofEveryKey: [ID: any ChangeSubscriber] = [:]
+    private var keys: [ID: [String]] = [:]
+    /// The subscribers with several keys.
+    private var ofSeveralKeys: Set<ID> = []
+
+    var count: Int { keys.count + ofEveryKey.count }
+
+    var isEmpty: Bool { keys.isEmpty && ofEveryKey.isEmpty }
+
+    /// Whether a change of a key has a subscriber.
+    func concerns(_ key: String) -> Bool { !ofEveryKey.isEmpty || byKey[key] != nil }
+
+    mutating func insert(_ subscriber: some ChangeSubscriber, forKey key: String) -> ID {
+        insert(subscriber, forKeys: [key])
+    }
+
+    /// Adds a subscriber.
+    ///
+    /// - Parameters:
+    ///   - subscriber: The subscriber. One of several keys is offered the whole commit if that changes any of them.
+    ///   - names: The keys; `nil` for every key.
+    /// - Returns: The identifier by which the subscriber is removed.
+    mutating func insert(_ subscriber: some ChangeSubscriber, forKeys names: [String]? = nil) -> ID {
+        lastID += 1
+        guard let names else {
+            ofEveryKey[lastID] = subscriber
+            return lastID
+        }
+        for name in names { byKey[name, default: [:]][lastID] = subscriber }
+        keys[lastID] = names
+        if names.count != 1 { ofSeveralKeys.insert(lastID) }
+        return lastID
+    }
+
+    mutating func remove(_ id: ID) -> (any ChangeSubscriber)? {
+        guard let names = keys.removeValue(forKey: id) else { return ofEveryKey.removeValue(forKey: id) }
+        ofSeveralKeys.remove(id)
+        var subscriber: (any ChangeSubscriber)?
+        for name in names {
+            subscriber = byKey[name]?.removeValue(forKey: id) ?? subscriber
+            if byKey[name]?.isEmpty == true { byKey[name] = nil }
+        }
+        return subscriber
+    }
+
+    mutating func removeAll() -> [any ChangeSubscriber] {
+        defer { (byKey, ofEveryKey, keys, ofSeveralKeys) = ([:], [:], [:], []) }
+        // A subscriber of several keys is in several tables.
+        let ofSomeKeys = byKey.values.reduce(into: [:]) { all, some in all.merge(some) { first, _ in first } }
+        return Array(ofSomeKeys.values) + Array(ofEveryKey.values)
+    }
+
+    /// Offers a commit to the subscribers of its keys.
+    ///
+    /// - Parameters:
+    ///   - commit: The commit.
+    ///   - isQuiet: Whether the current task suppresses notifications.
+    /// - Returns: The subscribers to wake.
+    func offer(_ commit: StoreCommit, isQuiet: Bool = false) -> StoreDelivery {
+        if isQuiet {
+            for change in commit.changes {
+                for subscriber in (byKey[change.key] ?? [:]).values { subscriber.skip(commit) }
+            }
+            let others = ofEveryKey.values.filter { $0.ignoresQuiet && !commit.changes.isEmpty && $0.offer(commit) }
+            return StoreDelivery(subscribers: others, origin: commit.origin)
+        }
+        var subscribers: [any ChangeSubscriber] = []
+        // Those of several keys that the commit was offered to.
+        var offered: Set<ID> = []
+        for change in commit.changes {
+            guard let interested = byKey[change.key] else { continue }
+            var part = StoreCommit(changes: [change], origin: commit.origin)
+            part.isLayered = commit.isLayered
+            for (id, subscriber) in interested {
+                let isOfOneKey = ofSeveralKeys.isEmpty || !ofSeveralKeys.contains(id)
+                guard isOfOneKey || offered.insert(id).inserted else { continue }
+                if subscriber.offer(isOfOneKey ? part : commit) { subscribers.append(subscriber) }
+            }
+        }
+        if !commit.changes.isEmpty {
+            subscribers += ofEveryKey.values.filter { $0.offer(commit) }
+        }
+        return StoreDelivery(subscribers: subscribers, origin: commit.origin)
+    }
+}
+
+// MARK: - Renamed settings
+
+/// The stored values of a renamed setting under all of its keys, as one subscriber knows them.
+///
+/// A value that is moved from an old key to the new one is not a change. The values follow the commits in their order, so that a
+/// change is never completed with a value that was stored later.
+final class KnownValues: Sendable {
+    private struct State {
+        var values: [String: StoredValue?] = [:]
+        var hasBegun = false
+    }
+
+    private let keys: StoredKeys
+    private let state = Locked(State())
+
+    init(_ keys: StoredKeys) {
+        self.keys = keys
+    }
+
+    /// Returns the change that a commit makes for the setting; `nil` for none, and before ``begin(with:)``.
+    func change(_ commit: StoreCommit) -> StoredValueChange? {
+        state.withLock { state in
+            let changes = commit.changes.filter { $0.key == keys.current || keys.old.contains($0.key) }
+            guard !changes.isEmpty else { return nil }
+            let old = value(in: state)
+            for change in changes { state.values[change.key] = .some(change.new) }
+            guard state.hasBegun else { return nil }
+            var change = StoredValueChange(old: old, new: value(in: state), origin: commit.origin)
+            change.isLayered = commit.isLayered
+            return change
+        }
+    }
+
+    /// Returns the change of the setting that follows from new values of some keys; `nil` if none of them belongs to it.
+    func change(_ new: [String: StoredValue?], _ origin: SettingChangeOrigin) -> StoredValueChange? {
+        state.withLock { state in
+            let own = keys.all.filter { new[$0] != nil }
+            guard !own.isEmpty else { return nil }
+            let old = value(in: state)
+            for key in own { state.values[key] = new[key] }
+            return StoredValueChange(old: old, new: value(in: state), origin: origin)
+        }
+    }
+
+    /// Begins with the contents of the store after the subscription.
+    ///
+    /// A change that is known already is part of the contents, or newer.
+    ///
+    /// - Returns: The stored value of the setting.
+    @discardableResult
+    func begin(with contents: [String: StoredValue]) -> StoredValue? {
+        state.withLock { state in
+            for key in keys.all where state.values[key] == nil { state.values[key] = .some(contents[key]) }
+            state.hasBegun = true
+            return value(in: state)
+        }
+    }
+
+    private func value(in state: State) -> StoredValue? {
+        keys.value { state.values[$0] ?? nil }
+    }
+}

@@ -43,21 +43,6 @@ extension SettingsSuite {
         initial: Bool = false,
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
-        observe(keys, initial: initial, onChange)
-    }
-
-    /// Calls a closure whenever the value of one of several keys has changed.
-    ///
-    /// - Parameters:
-    ///   - keys: The keys.
-    ///   - initial: Whether to call the closure at once as well.
-    ///   - onChange: The closure to call.
-    /// - Returns: The observation. It ends with the last reference to it, unless it is tied to an object.
-    public func observe(
-        _ keys: [AnySettingKey],
-        initial: Bool = false,
-        _ onChange: @escaping @Sendable () -> Void
-    ) -> SettingObservation {
         observe(keys.map { $0.observed(in: self) }, initial: initial, onChange)
     }
 

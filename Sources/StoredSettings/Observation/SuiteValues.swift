@@ -86,24 +86,19 @@ extension SettingsSuite {
 
             /// Reads all settings with the layers of now.
             ///
-            /// The stored values must be those of now, too: older ones and the layers may be a combination that never was. The
-            /// subscriber has been offered every change that is stored by now.
+            /// The stored values must be those of now, too: older ones and the layers, or layers of different moments, may be a
+            /// combination that never was. The subscriber has been offered every change that is stored by now.
             ///
             /// - Returns: Whether a value has changed.
             private func readAll() -> Bool {
-                var contents: [String: StoredValue]
-                var attempts = 0
-                repeat {
-                    contents = engine.contents()
+                for _ in 0..<LayerList.maximumOfReads {
+                    let (contents, layers) = (engine.contents(), trackers.map(\.snapshotNumber))
                     for tracker in trackers { tracker.read(in: contents) }
-                    attempts += 1
-                } while attempts < LayerList.maximumOfReads && hasChanged(since: contents)
+                    let newest = engine.contents()
+                    let isSame = keys.allSatisfy { newest[$0] == contents[$0] }
+                    if isSame, layers == trackers.map(\.snapshotNumber) { break }
+                }
                 return trackers.reduce(false) { $1.adopt() || $0 }
-            }
-
-            private func hasChanged(since contents: [String: StoredValue]) -> Bool {
-                let newest = engine.contents()
-                return keys.contains { newest[$0] != contents[$0] }
             }
         }
     }
@@ -116,6 +111,9 @@ extension SettingsSuite.TupleValues.Iterator: Sendable {}
 private protocol ChangeTracking: AnyObject {
     /// Whether layers that change are around the store of the setting.
     var hasLayers: Bool { get }
+
+    /// The number of the newest contents of these layers.
+    var snapshotNumber: UInt64? { get }
 
     /// Updates the value, and returns whether it differs from the last one.
     func apply(_ change: NewStoredValues) -> Bool
@@ -152,6 +150,8 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
     var value: Value { reading.value }
 
     var hasLayers: Bool { box.layers?.files != nil }
+
+    var snapshotNumber: UInt64? { box.layers?.snapshot.number }
 
     func apply(_ change: NewStoredValues) -> Bool {
         guard isOwn else { return false }
@@ -215,13 +215,6 @@ extension SettingsSuite {
     ///
     /// The changes of these keys in one transaction are one element.
     public func changes(of keys: String...) -> Changes {
-        changes(of: keys)
-    }
-
-    /// Every change of some keys from now on.
-    ///
-    /// The changes of these keys in one transaction are one element.
-    public func changes(of keys: [String]) -> Changes {
         Changes(of: self, keys: Set(keys.map(fullKey)))
     }
 
@@ -229,13 +222,6 @@ extension SettingsSuite {
     ///
     /// The changes of these keys in one transaction are one element.
     public func changes(of keys: AnySettingKey...) -> Changes {
-        changes(of: keys)
-    }
-
-    /// Every change of some keys from now on.
-    ///
-    /// The changes of these keys in one transaction are one element.
-    public func changes(of keys: [AnySettingKey]) -> Changes {
         Changes(of: self, keys: Set(keys.flatMap { fullKeys($0).all }))
     }
 

@@ -104,6 +104,44 @@ extension FilePath {
     }
 }
 
+// MARK: - Drafts
+
+// Names of files and directories that are going to have another name, such as `.settings.json.0123abcd.new`.
+
+extension FilePath {
+    private static let draftDigits = 8
+    private static let draftSuffix = ".new"
+
+    /// Returns a name for a draft of the file with this name, which very probably no file has.
+    func randomDraft() -> FilePath {
+        let number = Self.hexadecimal(UInt32.random(in: 0 ... .max), Self.draftDigits)
+        return FilePath(bytes: draftPrefix + number.utf8 + Self.draftSuffix.utf8)
+    }
+
+    /// Whether this is the name of a draft of a file.
+    package func isDraft(of name: FilePath) -> Bool {
+        let (start, bytes, suffix) = (name.draftPrefix, bytes, Self.draftSuffix.utf8)
+        let count = start.count + Self.draftDigits + suffix.count
+        guard bytes.count == count, bytes.starts(with: start) else { return false }
+        return bytes.suffix(suffix.count).elementsEqual(suffix)
+            && bytes[start.count..<start.count + Self.draftDigits].allSatisfy { "0123456789abcdef".utf8.contains($0) }
+    }
+
+    /// What the drafts of the file begin with: its name, or a hash of a name that is too long for that.
+    private var draftPrefix: [UInt8] {
+        let prefix: [UInt8] = ".".utf8 + bytes + ".".utf8
+        guard prefix.count + Self.draftDigits + Self.draftSuffix.utf8.count > Self.longestName else { return prefix }
+        // FNV-1a.
+        let hash = bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        return Array(".\(Self.hexadecimal(hash, 16)).".utf8)
+    }
+
+    private static func hexadecimal(_ number: some BinaryInteger, _ digits: Int) -> String {
+        let text = String(number, radix: 16)
+        return String(repeating: "0", count: digits - text.count) + text
+    }
+}
+
 extension FilePath: ExpressibleByStringLiteral {
     package init(stringLiteral path: String) {
         self.init(path)

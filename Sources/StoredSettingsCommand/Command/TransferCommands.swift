@@ -189,7 +189,7 @@ extension AnySetting {
     }
 
     fileprivate func checkImported(_ value: StoredValue, acceptsUnknownMembers: Bool) throws {
-        if isSecret, value == .string(SettingTraits.redactedText) {
+        if value == .string(SettingTraits.redactedText) {
             var error = SettingsError.placeholder
             error.remedy += ", or remove the key"
             error.key = key

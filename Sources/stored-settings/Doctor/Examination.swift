@@ -250,7 +250,7 @@ enum Drafts {
         let now = SystemCalls.wallClock()
         var found: [FilePath] = []
         for name in try directory.system.names(in: directory.handle)
-        where bases.contains(where: { DraftName.isDraft(name, of: $0) }) {
+        where bases.contains(where: { name.isDraft(of: $0) }) {
             let status = try directory.system.status(at: name, in: directory.handle, followingLinks: false)
             if let status, status.isRegular, now - status.modified.secondsSince1970 > age { found.append(name) }
         }

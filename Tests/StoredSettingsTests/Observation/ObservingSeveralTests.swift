@@ -115,7 +115,7 @@ struct ObservingSeveralTests {
     func everySet() async throws {
         try await withTemporaryDirectory { directory in
             let suite = SettingsSuite(fileAt: "\(directory)/settings.json")
-            let observation = suite.observe([SettingKey("n", default: 0)]) { [counter] in counter.add() }
+            let observation = suite.observe(SettingKey("n", default: 0)) { [counter] in counter.add() }
             for number in 1...Int128(100) { try await suite.setStoredValue(.integer(number), forKey: "n") }
             #expect(counter.count == 100)
             observation.invalidate()

@@ -52,8 +52,8 @@ struct PathTests {
             let path = "\(directory)/\(name)"
             let store = FileStore(path: path, checkpointsInBackground: false, journalBound: 1_000)
             try store.commit { $0["a"] = 1 }
-            let other = DraftName.random(for: FilePath(String(name.dropLast()) + "m")).description
-            for draft in [DraftName.random(for: FilePath(name)).description, other] {
+            let other = FilePath(String(name.dropLast()) + "m").randomDraft().description
+            for draft in [FilePath(name).randomDraft().description, other] {
                 try "\(directory)/\(draft)".overwriteFile(with: "abandoned")
             }
             // Other users have access, so the lock is created by its draft.

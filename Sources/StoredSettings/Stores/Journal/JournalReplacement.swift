@@ -117,7 +117,7 @@ extension Journal {
         in directory: SettingsDirectory
     ) throws -> JournalDraft {
         let system = directory.system
-        let name = DraftName.random(for: old.file.path.name)
+        let name = old.file.path.name.randomDraft()
         guard let file = try directory.createSibling(name, OpenFlags.readWrite | OpenFlags.nonBlocking) else {
             throw SystemError(call: .open, path: directory.handle.path.appending(name), number: Errno.fileExists)
         }

@@ -138,7 +138,7 @@ package struct SettingsDirectory: Sendable {
     ) throws(SystemError) -> FileHandle? {
         let isPrivate = model.map { $0.owner == SystemCalls.currentUser() && $0.permissions & ~FileMode.owner == 0 }
         if isPrivate ?? true { return try createInPlace(name, flags, like: model) }
-        let draftName = DraftName.random(for: base)
+        let draftName = base.randomDraft()
         guard let model, let draft = try createSibling(draftName, flags) else {
             throw SystemError(call: .open, path: handle.path.appending(draftName), number: Errno.fileExists)
         }
@@ -192,7 +192,7 @@ package struct SettingsDirectory: Sendable {
     /// The drafts of a file in the directory; none if the directory cannot be read.
     private func drafts(of name: FilePath) throws(SystemError) -> [FilePath] {
         do {
-            return try system.names(in: handle).filter { DraftName.isDraft($0, of: name) }
+            return try system.names(in: handle).filter { $0.isDraft(of: name) }
         } catch  where error.number == Errno.permissionDenied {
             return []
         }
@@ -215,7 +215,7 @@ extension SettingsDirectory {
         like model: FileStatus?,
         isSynchronized: Bool
     ) throws -> (file: FileHandle, name: FilePath) {
-        let name = DraftName.random(for: self.name)
+        let name = self.name.randomDraft()
         guard let file = try createSibling(name, OpenFlags.readWrite) else {
             throw SystemError(call: .open, path: handle.path.appending(name), number: Errno.fileExists)
         }
@@ -235,7 +235,7 @@ extension SettingsDirectory {
     /// A draft has all values. An append-only directory would retain one for each attempt, and retains an empty one so.
     func prepareForDraft(of name: FilePath) throws(SystemError) {
         try removeAbandonedDrafts(of: name)
-        let probe = DraftName.random(for: name)
+        let probe = name.randomDraft()
         if try createSibling(probe, OpenFlags.readOnly) != nil { try system.unlink(probe, in: handle) }
     }
 

@@ -9,8 +9,7 @@
 /// The decoder reads the output of a ``StoredValueEncoder``, also after it was stored in a file, which holds strings
 /// for dates, bytes and numbers such as NaN. An optional property is `nil` if it is missing or null.
 public struct StoredValueDecoder: Sendable {
-    /// The `userInfo` of the decoders that are passed to the decoded types.
-    public var userInfo: [CodingUserInfoKey: any Sendable]
+    private let userInfo: [CodingUserInfoKey: any Sendable]
 
     /// Creates a decoder.
     ///

@@ -11,8 +11,7 @@
 /// conformances at any depth. A property that is `nil` is omitted, as `Codable` specifies. Sets, and dictionaries whose
 /// keys are not strings, are written in an order that is the same for equal values.
 public struct StoredValueEncoder: Sendable {
-    /// The `userInfo` of the encoders that are passed to the encoded types.
-    public var userInfo: [CodingUserInfoKey: any Sendable]
+    private let userInfo: [CodingUserInfoKey: any Sendable]
 
     /// Creates an encoder.
     ///

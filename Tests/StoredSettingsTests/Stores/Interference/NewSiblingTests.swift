@@ -100,7 +100,7 @@ struct NewSiblingTests {
             let base = suffix == ".journal" ? "settings.json.journal" : "settings.json"
             let system = system(before: path + suffix) {
                 let names = try FileManager.default.contentsOfDirectory(atPath: directory)
-                let drafts = names.filter { DraftName.isDraft(FilePath($0), of: FilePath(base)) }
+                let drafts = names.filter { FilePath($0).isDraft(of: FilePath(base)) }
                 #expect(drafts.count == 1)
                 for draft in drafts { try FileManager.default.removeItem(atPath: "\(directory)/\(draft)") }
                 return nil
