@@ -28,15 +28,6 @@ struct LoadTests {
     }
     #endif
 
-    /// The quick tier has the same with fewer updates in ``NoLostUpdatesTests``.
-    @Test(
-        "the sum is exact when four processes each add 1 to a new suite 5,000 times",
-        .enabled(if: TestRun.isExhaustive, "only in the exhaustive tier")
-    )
-    func increments() async throws {
-        try await expectSuccess(of: "increments")
-    }
-
     /// Runs one part of the endurance program, which reports its findings.
     private func expectSuccess(of arguments: String..., sourceLocation: SourceLocation = #_sourceLocation) async throws
     {

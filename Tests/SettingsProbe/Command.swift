@@ -50,9 +50,6 @@ enum Command: String {
     case hold
     /// `cross FROM TO`: reads the whole table below one prefix and stores it below another.
     case cross
-    /// `lock SUFFIX`: locks the file with this suffix beside the settings, prints `holding`, and releases the lock
-    /// after the next input line.
-    case lock
     /// `fork KEY COUNT`: forks; parent and child each update the key COUNT times.
     case fork
     /// `forkInside KEY`: forks inside a transaction that adds 1 to the key; answers `done` if only the parent's copy is
@@ -135,7 +132,6 @@ enum Command: String {
         case .raise: try raise(suite, arguments)
         case .hold: try hold(suite, arguments)
         case .cross: return try cross(suite, arguments)
-        case .lock: try holdLock(beside: suite, arguments.text(0))
         case .fork: try fork { try increment(suite, arguments) }
         case .forkInside: try forkInside(suite, integer(suite, arguments))
         case .forkBusily: try forkBusily(suite, integer(suite, arguments), arguments.integer(1))

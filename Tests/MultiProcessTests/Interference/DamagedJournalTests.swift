@@ -8,26 +8,6 @@ import Testing
 @Suite("A journal that is damaged while processes use it")
 struct DamagedJournalTests {
     @Test(
-        "all processes read the checkpointed values and every later set",
-        arguments: JournalDamage.allCases.sampled(3)
-    )
-    func checkpointed(damage: JournalDamage) async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/suite/settings.json")
-            try await withProbes(3, at: place) { probes in
-                try await probes[0].expect("set n 1")
-                try await probes[1].expect("set m 2")
-                try await probes[0].expect("checkpoint")
-                for probe in probes { try await probe.expect("get m", prints: "2") }
-
-                try await damage.apply(to: JournalFile(of: place.path), scratch: directory)
-                for probe in probes { try await probe.expect("get n", prints: "1") }
-                try await expectNormalOperation(of: probes, at: place, ["n": 1, "m": 2], damage)
-            }
-        }
-    }
-
-    @Test(
         "the processes that read an acknowledged value keep it, although it is not checkpointed",
         arguments: JournalDamage.allCases.sampled(3)
     )

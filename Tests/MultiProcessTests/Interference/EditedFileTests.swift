@@ -202,41 +202,4 @@ struct EditedFileTests {
             }
         }
     }
-
-    @Test("after the file is removed, the last good values are used and written again with the next set")
-    func removed() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(2, at: place) { probes in
-                try await probes[0].expect("set a 1")
-                try await probes[0].expect("checkpoint")
-                try await withoutCheckpoints(of: place.path) {
-                    try await probes[0].expect("set b 2")
-                    try FileManager.default.removeItem(atPath: place.path)
-                    for probe in probes {
-                        try await probe.expect("get a", prints: "1")
-                        try await probe.expect("get b", prints: "2")
-                    }
-                }
-                try await probes[1].expect("checkpoint")
-                #expect(try document(at: place.path) as? [String: Int] == ["a": 1, "b": 2])
-            }
-        }
-    }
-
-    @Test("after the file, its copy and its journal are removed, the defaults are used")
-    func allRemoved() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(2, at: place) { probes in
-                try await probes[0].expect("set a 1")
-                try await probes[0].expect("checkpoint")
-                for probe in probes { try await probe.expect("get a", prints: "1") }
-                for suffix in [".journal", ".last-good", ""] {
-                    try FileManager.default.removeItem(atPath: place.path + suffix)
-                }
-                for probe in probes { try await probe.expectSoon("a", is: 0) }
-            }
-        }
-    }
 }

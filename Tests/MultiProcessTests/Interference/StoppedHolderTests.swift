@@ -72,34 +72,6 @@ struct StoppedHolderTests {
         }
     }
 
-    @Test("a holder of the checkpoint lock delays no set and no read; another checkpoint fails after five seconds")
-    func stoppedCheckpointer() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(3, at: place) { probes in
-                let (holder, writer, reader) = (probes[0], probes[1], probes[2])
-                try await writer.expect("set n 1")
-                try await writer.expect("checkpoint")
-                try await holder.expect("lock .lock", prints: "holding")
-                holder.signal(SIGSTOP)
-                let start = ContinuousClock.now
-                try writer.send("checkpoint")
-                // A set that waited for the checkpoint would fail, because the lock is not released.
-                for value in 2...200 { try await reader.expect("set n \(value)") }
-                try await reader.expect("synchronize")
-                try await writer.expect(prints: "error lockTimedOut")
-                #expect(ContinuousClock.now - start >= .seconds(5))
-                try await writer.expect("get n", prints: "200")
-                try await writer.expect("set n 201")
-                #expect(try document(at: place.path)["n"] as? Int == 1)
-                holder.signal(SIGCONT)
-                try await holder.expect("continue")
-                try await writer.expect("checkpoint")
-                #expect(try document(at: place.path)["n"] as? Int == 201)
-            }
-        }
-    }
-
     /// This process stops in each of the calls in which a checkpoint waits for the disk.
     @Test(
         "a process that stops during a checkpoint delays no set of others",
@@ -110,26 +82,24 @@ struct StoppedHolderTests {
     func stoppedInMiddle(call: SystemCalls.Name, suffix: String) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
-            let stop = Stop()
-            let system = SystemCalls { name, path in
+            let gate = DispatchSemaphore(value: 0)
+            let stop = Interruption(before: call) { path in
                 // Only the path of the directory lacks the file's name.
-                let matches = suffix == "/" ? path == directory : path.hasSuffix(suffix)
-                if name == call, matches { stop.pass() }
-                return nil
+                suffix == "/" ? path == directory : path.hasSuffix(suffix)
             }
             let suite = SettingsSuite(
-                store: FileStore(path: FilePath(place.path), system: system, checkpointsInBackground: false)
+                store: FileStore(path: FilePath(place.path), system: stop.system, checkpointsInBackground: false)
             )
             try await suite.setStoredValue(1, forKey: "n")
             try await withProbe(at: place) { probe in
                 try await probe.expect("get n", prints: "1")
-                stop.arm()
+                stop.run { gate.wait() }
                 // A new value to checkpoint, in case the probe has checkpointed already.
                 try await suite.setStoredValue(2, forKey: "n")
                 let checkpointing = Outcome { try suite.checkpoint() }
-                await eventually("the checkpoint stops") { stop.isStopping }
+                await eventually("the checkpoint stops") { stop.hasRun }
                 for value in 3...100 { try await probe.expect("set n \(value)") }
-                stop.release()
+                gate.signal()
                 await eventually("the checkpoint ends") { checkpointing.isOver }
                 #expect(checkpointing.hasSucceeded)
                 try await probe.expect("checkpoint")
@@ -138,30 +108,6 @@ struct StoppedHolderTests {
             }
             await suite.finish()
         }
-    }
-}
-
-/// Blocks the first thread that passes after it is armed.
-private final class Stop: Sendable {
-    private let armed = Atomic(false)
-    private let stopping = Atomic(false)
-    private let gate = DispatchSemaphore(value: 0)
-
-    func arm() {
-        armed.store(true, ordering: .sequentiallyConsistent)
-    }
-
-    func pass() {
-        guard armed.exchange(false, ordering: .sequentiallyConsistent) else { return }
-        stopping.store(true, ordering: .sequentiallyConsistent)
-        gate.wait()
-    }
-
-    var isStopping: Bool { stopping.load(ordering: .sequentiallyConsistent) }
-
-    func release() {
-        armed.store(false, ordering: .sequentiallyConsistent)
-        gate.signal()
     }
 }
 

@@ -76,6 +76,7 @@ struct CoherentReadsTests {
                     try await reader.expect("get n", prints: "\(value)")
                 }
                 try await reader.expect("set n 0", prints: "error readOnly")
+                try await reader.expect("checkpoint", prints: "error readOnly")
                 // Root can checkpoint in such a directory, and the reader continues across the checkpoint.
                 if geteuid() == 0 { try await writer.expect("checkpoint") }
                 try await writer.expect("set m 21")

@@ -140,23 +140,6 @@ struct CommittedMeansKeptTests {
             #expect(disk.placements == 3)
         }
     }
-
-    @Test("a process that is killed while idle has already written its sets to the file")
-    func killedWhileIdle() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            for value in 1...3 {
-                try await withProbe(at: place) { probe in
-                    try await probe.expect("set n \(value)")
-                    try await eventually("the file has the value") {
-                        try FileManager.default.fileExists(atPath: place.path)
-                            && document(at: place.path)["n"] as? Int == value
-                    }
-                    probe.kill()
-                }
-            }
-        }
-    }
 }
 
 /// Tracks the system calls of one store, to know what a power loss would undo.

@@ -38,50 +38,6 @@ struct NeverTrapsTests {
     }
 
     @Test(
-        "a suite with any name is stored in its own directory",
-        arguments: [
-            ("a", "a"), ("\u{1F600}", "\u{1F600}"), ("\u{7F}\n", "%7F%0A"), ("%", "%25"), ("/", "%2F"), (".", "%2E"),
-        ]
-    )
-    func names(name: String, directory: String) async throws {
-        try await withTemporaryDirectory { home in
-            try await withProbe(at: .suite(name, home: home)) { try await $0.expectAnswers(.stored()) }
-            let path = "\(home)/\(directory)/settings.json"
-            #expect(try document(at: path) as? [String: Int] == ["n": 1, "m": 2])
-        }
-    }
-
-    @Test("a suite whose name is too long for a directory keeps assigned values and reports that they are not stored")
-    func longName() async throws {
-        try await withTemporaryDirectory { home in
-            try await withProbe(at: .suite(String(repeating: "long", count: 5_000), home: home)) { probe in
-                try await probe.expectAnswers(.inMemory)
-                #expect(probe.errors != "")
-            }
-            #expect(try FileManager.default.contentsOfDirectory(atPath: home) == [])
-        }
-    }
-
-    @Test("truncating a mapped journal ends no process", arguments: [0, 8, 600, 4_095])
-    func cutJournal(size: Int) async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(2, at: place) { probes in
-                try await probes[0].expect("set n 1")
-                try await probes[1].expect("get n", prints: "1")
-                try JournalFile(of: place.path).truncate(to: size)
-                try await probes[1].expect("get n", prints: "1")
-                try await probes[0].expect("get n", prints: "1")
-                for (index, probe) in probes.enumerated() {
-                    if index > 0 { try await probe.expectSoon("m", is: 2) }
-                    try await probe.expectAnswers(.stored(Answers.Values(keys: index + 1, integer: 1, text: "1")))
-                }
-                #expect(try document(at: place.path) as? [String: Int] == ["n": 1, "m": 2])
-            }
-        }
-    }
-
-    @Test(
         "on a full disk, sets fail, stored values are read, and sets work again when there is space",
         .enabled(if: Mounts.areAllowed, "requires permission to mount")
     )

@@ -36,7 +36,9 @@ struct UnstoredAssignmentTests {
                 }
                 try await probe.expect("persistence", prints: "ephemeral")
                 try await probe.expect("get n", prints: "2")
+                #expect(probe.errors != "")
             }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
         }
     }
 }

@@ -44,14 +44,6 @@ struct Answers {
         return answers
     }
 
-    /// Assigned values can be read, but nothing is stored.
-    static var inMemory: Answers {
-        var answers = Answers(Values())
-        let outcome = ["error locationUnavailable"]
-        (answers.set, answers.checkpoint, answers.synchronize) = (outcome, outcome, outcome)
-        return answers
-    }
-
     /// The commands, each with its allowed answers.
     fileprivate var conversation: [(command: String, allowed: [String])] {
         [
