@@ -21,20 +21,7 @@ struct JSONCommentTests {
         if !isStrict { #expect(throws: JSONSyntaxError.self) { try JSONReader.readObject(Array(text.utf8)) } }
     }
 
-    struct Case: Sendable {
-        let bytes: [UInt8]
-        let line: Int
-        let column: Int
-        let problem: String
-
-        init(_ text: String, _ line: Int, _ column: Int, _ problem: String) {
-            self.init(Array(text.utf8), line, column, problem)
-        }
-
-        init(_ bytes: [UInt8], _ line: Int, _ column: Int, _ problem: String) {
-            (self.bytes, self.line, self.column, self.problem) = (bytes, line, column, problem)
-        }
-    }
+    typealias Case = JSONSyntaxErrorTests.Case
 
     static let invalid = [
         Case("{\n  /* a *", 2, 3, "a comment is not closed; expected '*/'"),
@@ -65,23 +52,5 @@ struct JSONCommentTests {
         #expect(error?.problem == example.problem)
         #expect(error?.line == example.line)
         #expect(error?.column == example.column)
-    }
-
-    @Test("other JSON is strict", arguments: ["{}//", "/**/{}", "{\"a\": 1,}", "{\"a\": [1,]}", "{\"a\": /**/ 1}"])
-    func strict(text: String) {
-        #expect(throws: JSONSyntaxError.self) { try JSONReader.readObject(Array(text.utf8)) }
-        #expect(throws: JSONSyntaxError.self) { try JSONReader.read(Array(text.utf8)) }
-    }
-
-    @Test("nesting in a file with comments has the same limit")
-    func depth() throws {
-        let limit = JSONReader.maximumDepth
-        func text(_ depth: Int) -> [UInt8] {
-            let opening = String(repeating: "[/**/", count: depth - 1)
-            return Array(("{\"a\":" + opening + String(repeating: "],", count: depth - 1) + "}").utf8)
-        }
-        _ = try JSONReader.readObject(text(limit), .settingsFile)
-        let error = #expect(throws: JSONSyntaxError.self) { try JSONReader.readObject(text(100_000), .settingsFile) }
-        #expect(error?.problem == "the nesting is deeper than 128 levels")
     }
 }

@@ -76,6 +76,7 @@ struct JSONWriterTests {
         (.double(-.nan), #""nan""#),
         (.double(.infinity), #""inf""#),
         (.double(-.infinity), #""-inf""#),
+        (.date(Date(timeIntervalSinceReferenceDate: 1.25)), #""2001-01-01T00:00:01.25Z""#),
         (.data(Data()), #""""#),
         (.data(Data([0xFB, 0xFF, 0x00, 0x01])), #""+/8AAQ==""#),
         ("\"\\/\u{8}\u{c}\n\r\t\0\u{1f}", #""\"\\/\b\f\n\r\t\u0000\u001F""#),
@@ -86,18 +87,6 @@ struct JSONWriterTests {
     func leaf(value: StoredValue, text: String) throws {
         // Compared as UTF-8, because equal strings may differ in their scalars.
         #expect(try JSONWriter.compactText(of: value) == Array(text.utf8))
-    }
-
-    @Test("dates, data and non-finite numbers are read back as strings")
-    func strings() throws {
-        let entries: [String: StoredValue] = [
-            "date": .date(Date(timeIntervalSinceReferenceDate: 1.25)), "data": .data(Data([1, 2, 3])),
-            "nan": .double(.nan),
-        ]
-        let read = try JSONReader.readObject(JSONWriter.text(of: entries))
-        #expect(read["date"]?.kind == .string)
-        #expect(read["data"] == "AQID")
-        #expect(read["nan"] == "nan")
     }
 
     @Test("the maximum nesting is written and read, and one more level cannot be stored")
