@@ -155,21 +155,17 @@ struct CheckpointReadsTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"n": 1}"#)
-            let isSlow = Mutex(false)
             let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-            let system = SystemCalls(fault: { call, other in
-                guard call == .read, other == path, isSlow.withLock(\.self) else { return nil }
-                isSlow.withLock { $0 = false }
-                hasBegun.signal()
-                mayEnd.waitUntilSignaled()
-                return nil
-            })
-            let reader = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let reading = Interruption(before: .read) { $0 == path }
+            let reader = FileStore(path: path, system: reading.system, checkpointsInBackground: false)
             let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.write { $0["other"] = 1 }
             #expect(reader.contents() == ["n": 1, "other": 1])
             try path.replaceFile(with: #"{"n": 1, "edited": true}"#)
-            isSlow.withLock { $0 = true }
+            reading.run {
+                hasBegun.signal()
+                mayEnd.waitUntilSignaled()
+            }
             async let look: Void = blocking { reader.look() }
             _ = await blocking { hasBegun.waitUntilSignaled() }
             // Run on a separate thread, so that a store that holds its lock fails the test instead of blocking it.
@@ -194,67 +190,6 @@ struct CheckpointReadsTests {
             await eventually("the edit is read") {
                 reader.contents() == ["n": 2, "other": 1, "edited": true]
             }
-        }
-    }
-
-    @Test("checkpoints during a read of the file are not reported as a damaged journal")
-    func checkpointsDuringRead() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let writer = FileStore(path: path, checkpointsInBackground: false)
-            try writer.commit { $0["n"] = 0 }
-            try writer.checkpoint()
-            let reporter = RecordingReporter()
-            let left = Mutex(12)
-            let number = Mutex(Int128(0))
-            let system = SystemCalls(fault: { call, other in
-                guard call == .read, other == path, left.withLock({ $0 > 0 }) else { return nil }
-                left.withLock { $0 -= 1 }
-                do {
-                    // Each checkpoint reuses the journal's space.
-                    let next = number.withLock {
-                        $0 += 1
-                        return $0
-                    }
-                    try writer.commit { $0["n"] = .integer(next) }
-                    if let lock = try CheckpointLock.tryToAcquire(for: writer.file) {
-                        try Checkpointer.run(writer, lock, patience: Patience())
-                    }
-                } catch {
-                    Issue.record(error)
-                }
-                return nil
-            })
-            let reader = SettingsSuite(
-                store: FileStore(path: path, system: system, checkpointsInBackground: false),
-                reporter: reporter
-            )
-            await eventually("the newest value is read") {
-                reader.storedValue(forKey: "n") == .integer(number.withLock(\.self))
-            }
-            #expect(reporter.errors.isEmpty)
-            #expect(writer.peek { !$0.journal.isDamaged })
-        }
-    }
-
-    @Test("reading one key after an edit of a settled file returns new values for the other keys too")
-    func settledFile() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            try path.overwriteFile(with: #"{"a": 1, "b": 1}"#)
-            let old = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1e9)]
-            try FileManager.default.setAttributes(old, ofItemAtPath: path)
-            let store = FileStore(path: path, checkpointsInBackground: false)
-            let suite = SettingsSuite(store: store, reporter: RecordingReporter())
-            let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
-            #expect(a.value == 1 && b.value == 1)
-            let next = directory + "/next.json"
-            try next.overwriteFile(with: #"{"a": 2, "b": 2}"#)
-            try FileManager.default.setAttributes(old, ofItemAtPath: next)
-            #expect(rename(next, path) == 0)
-            store.lookAndWait()
-            #expect(b.value == 2)
-            #expect(a.value == 2)
         }
     }
 
@@ -288,47 +223,19 @@ struct CheckpointReadsTests {
             let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.write { $0["n"] = 1 }
             try writer.checkpoint()
-            let isDue = Mutex(false)
-            let system = SystemCalls(fault: { call, other in
-                let isNow = isDue.withLock { isDue in
-                    guard isDue, call == .read, other == path + ".journal" else { return false }
-                    isDue = false
-                    return true
-                }
-                guard isNow else { return nil }
-                do {
-                    try writer.checkpoint()
-                    try writer.write { $0["n"] = 3 }
-                } catch {
-                    Issue.record(error)
-                }
-                return nil
-            })
+            let reading = Interruption(before: .read) { $0 == path + ".journal" }
             let reporter = RecordingReporter()
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = FileStore(path: path, system: reading.system, checkpointsInBackground: false)
             let reader = SettingsSuite(store: store, reporter: reporter)
             #expect(reader.storedValue(forKey: "n") == 1)
             try writer.write { $0["n"] = 2 }
-            isDue.withLock { $0 = true }
+            reading.run {
+                try writer.checkpoint()
+                try writer.write { $0["n"] = 3 }
+            }
             #expect(reader.storedValue(forKey: "n") == 3)
-            #expect(isDue.withLock { $0 } == false)
+            #expect(reading.hasRun)
             #expect(reporter.errors.isEmpty)
-        }
-    }
-
-    @Test("a link is followed once its target appears")
-    func danglingLink() async throws {
-        try await withTemporaryDirectory { directory in
-            let (path, target) = (directory + "/settings.json", directory + "/target.json")
-            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "target.json")
-            let store = FileStore(path: path, checkpointsInBackground: false)
-            #expect(store.contents() == [:])
-            try target.overwriteFile(with: #"{"a": 1}"#)
-            await eventually("the target is read") { store.contents() == ["a": 1] }
-            try store.commit { $0["b"] = 2 }
-            try store.checkpoint()
-            #expect(try JSONReader.readObject(Array(target.fileContents.utf8)) == ["a": 1, "b": 2])
-            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "target.json")
         }
     }
 }

@@ -138,28 +138,6 @@ struct CheckpointScheduleTests {
         }
     }
 
-    @Test("a process that has committed nothing merges the journal into a file that is valid again")
-    func fileOfOthers() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            try path.overwriteFile(with: #"{"a": 1}"#)
-            let writer = FileStore(path: path, checkpointsInBackground: false)
-            try writer.commit { $0["b"] = 2 }
-            try path.replaceFile(with: "{")
-            let store = FileStore(path: path)
-            #expect(store.value(forKey: "b") == 2)
-            await eventually("a checkpoint is scheduled, and has failed") {
-                store.value(forKey: "b") == 2 && !store.schedule.isScheduled.isSet
-            }
-            try path.replaceFile(with: #"{"a": 3}"#)
-            try await eventually("the file has the value of the journal") {
-                try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 3, "b": 2]
-            }
-            store.close()
-            writer.close()
-        }
-    }
-
     @Test("the intervals are those that the documentation names")
     func intervals() {
         #expect(CheckpointSchedule.interval * 2 == 0.2)

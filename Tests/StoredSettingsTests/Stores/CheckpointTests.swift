@@ -12,92 +12,6 @@ import Testing
 struct CheckpointTests {
     private let reporter = RecordingReporter()
 
-    @Test("a checkpoint synchronizes the journal and the draft before it renames the draft")
-    func order() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let calls = Mutex<[String]>([])
-            let system = SystemCalls(witness: { call, name in
-                if [.write, .sync, .rename].contains(call) {
-                    calls.withLock { $0.append("\(call) \(name.dropFirst(directory.count))") }
-                }
-            })
-            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
-            try await suite.setStoredValue(1, forKey: "a")
-            try await suite.checkpoint()
-            let made = calls.withLock { $0 }
-            let isPlaced = try #require(made.firstIndex(of: "rename /settings.json"))
-            let isSafe = try #require(made.firstIndex { $0.hasPrefix("sync /.settings.json.") })
-            let draft = made[isSafe].dropFirst("sync ".count)
-            #expect(made[..<isSafe].contains("write \(draft)"))
-            #expect(isSafe < isPlaced)
-            #expect(made[..<isPlaced].contains("sync /settings.json.journal"))
-            #expect(made[isPlaced...].contains("sync "), "\(made)")
-        }
-    }
-
-    @Test("a process that only reads checkpoints the records of another process")
-    func recordsOfAnother() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let writer = FileStore(path: path, checkpointsInBackground: false)
-            try writer.commit { $0["n"] = 1 }
-            try writer.checkpoint()
-            let reader = FileStore(path: path)
-            #expect(reader.value(forKey: "n") == 1)
-            try writer.commit { $0["n"] = 2 }
-            #expect(reader.value(forKey: "n") == 2)
-            try await eventually("the file is written") {
-                try JSONReader.readObject(Array(path.fileContents.utf8)) == ["n": 2]
-            }
-            reader.close()
-        }
-    }
-
-    @Test("synchronize() synchronizes new directories and their parents")
-    func newDirectories() async throws {
-        try await withTemporaryDirectory { directory in
-            let synchronized = Mutex<[String]>([])
-            let system = SystemCalls(witness: { call, name in
-                if call == .sync { synchronized.withLock { $0.append(String(name.dropFirst(directory.count))) } }
-            })
-            let store = FileStore(path: directory + "/a/b/settings.json", system: system)
-            let suite = SettingsSuite(store: store, reporter: reporter)
-            try await suite.setStoredValue(1, forKey: "x")
-            try await suite.synchronize()
-            #expect(synchronized.withLock { $0 }.count { $0 == "" || $0 == "/a" } >= 2)
-            #expect(Set(synchronized.withLock { $0 }).isSuperset(of: ["", "/a", "/a/b", "/a/b/settings.json.journal"]))
-        }
-    }
-
-    @Test("a checkpoint merges an edit that another thread notices while the draft is written")
-    func editDuringDraft() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            try path.overwriteFile(with: #"{"a": 1}"#)
-            let isPending = Mutex(true)
-            let system = SystemCalls { call, name in
-                guard call == .sync, name.hasPrefix("\(directory)/.settings.json.") else { return nil }
-                let isFirst = isPending.withLock { pending in
-                    defer { pending = false }
-                    return pending
-                }
-                guard isFirst else { return nil }
-                do {
-                    try path.replaceFile(with: #"{"a": 1, "edited": true}"#)
-                } catch {
-                    Issue.record(error)
-                }
-                return nil
-            }
-            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
-            try await suite.setStoredValue(2, forKey: "b")
-            try await suite.checkpoint()
-            #expect(suite.snapshot() == ["a": 1, "b": 2, "edited": true])
-            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == suite.snapshot())
-        }
-    }
-
     @Test("a file that is a mount point is rewritten in place after its last good copy is saved")
     func mountPoint() async throws {
         try await withTemporaryDirectory { directory in
@@ -146,35 +60,6 @@ struct CheckpointTests {
             try await suite.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == suite.snapshot())
             #expect(suite.keys == ["a", "b", "c"])
-        }
-    }
-
-    @Test("a failure after the rename loses nothing, and the next checkpoint succeeds")
-    func failureAfterRename() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let isPlaced = Mutex(false)
-            let isOver = Mutex(false)
-            let system = SystemCalls { call, name in
-                guard !isOver.withLock({ $0 }) else { return nil }
-                return isPlaced.withLock { placed in
-                    if placed, call != .lock, call != .unlock { return EIO }
-                    if call == .rename, name == path { placed = true }
-                    return nil
-                }
-            }
-            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
-            try await suite.setStoredValue(1, forKey: "a")
-            // The file has been renamed already, so the store may either throw or succeed.
-            let error = settingsError { try suite.checkpoint() }
-            #expect(error?.consequence.isEmpty != true)
-            #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")
-            #expect(suite.snapshot() == ["a": 1])
-            #expect(SettingsSuite(store: FileStore(path: path)).snapshot() == ["a": 1])
-            isOver.withLock { $0 = true }
-            try await suite.setStoredValue(2, forKey: "b")
-            try await suite.checkpoint()
-            #expect(try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n")
         }
     }
 

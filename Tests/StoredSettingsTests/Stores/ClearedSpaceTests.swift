@@ -25,29 +25,8 @@ struct ClearedSpaceTests {
             }
     }
 
-    /// Calls a body when a checkpoint first releases the journal's lock, after it has determined the contents to write.
-    private final class DuringCheckpoint: Sendable {
-        private let body = Mutex<(@Sendable () throws -> Void)?>(nil)
-
-        func once(_ body: @escaping @Sendable () throws -> Void) {
-            self.body.withLock { $0 = body }
-        }
-
-        var system: SystemCalls {
-            SystemCalls(witness: { [self] call, path in
-                guard call == .unlock, path.hasSuffix(".journal") else { return }
-                let body = body.withLock { body in
-                    defer { body = nil }
-                    return body
-                }
-                do {
-                    try body?()
-                } catch {
-                    Issue.record(error)
-                }
-            })
-        }
-    }
+    /// An interruption when a checkpoint releases the journal's lock, after it has determined the contents to write.
+    private static func duringCheckpoint() -> Interruption { Interruption(after: .unlock) { $0.hasSuffix(".journal") } }
 
     @Test(
         "a removed value is in no file after the next checkpoint",
@@ -92,7 +71,7 @@ struct ClearedSpaceTests {
     func duringCheckpoint(bound: Int) async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
-            let during = DuringCheckpoint()
+            let during = Self.duringCheckpoint()
             let other = FileStore(path: path, checkpointsInBackground: false)
             let store = FileStore(
                 path: path,
@@ -104,7 +83,7 @@ struct ClearedSpaceTests {
             for _ in 0..<10 { try store.commit { $0["token"] = Self.value(500) } }
             #expect(reader.value(forKey: "token") == Self.value(500))
             try store.commit { $0["token"] = nil }
-            during.once { try other.commit { $0["late"] = 1 } }
+            during.run { try other.commit { $0["late"] = 1 } }
             try store.checkpoint()
             #expect(other.value(forKey: "late") == 1)
             #expect(try holders(in: directory) == [])
@@ -114,7 +93,7 @@ struct ClearedSpaceTests {
             // The next checkpoint clears the space of the records that were moved to the front.
             try other.commit { $0["token"] = Self.value(500) }
             try other.commit { $0["token"] = nil }
-            during.once { try other.commit { $0["late"] = 2 } }
+            during.run { try other.commit { $0["late"] = 2 } }
             try store.checkpoint()
             #expect(try holders(in: directory) == [])
             for store in [store, reader, FileStore(path: path, checkpointsInBackground: false)] {
@@ -127,15 +106,15 @@ struct ClearedSpaceTests {
     func betweenBusyCheckpoints() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
-            let during = DuringCheckpoint()
+            let during = Self.duringCheckpoint()
             let other = FileStore(path: path, checkpointsInBackground: false)
             let store = FileStore(path: path, system: during.system, checkpointsInBackground: false)
             try store.commit { $0["kept"] = 1 }
-            during.once { try other.commit { $0["token"] = Self.value(500) } }
+            during.run { try other.commit { $0["token"] = Self.value(500) } }
             try store.checkpoint()
             #expect(try holders(in: directory) == ["settings.json.journal"])
             try other.commit { $0["token"] = nil }
-            during.once { try other.commit { $0["kept"] = 2 } }
+            during.run { try other.commit { $0["kept"] = 2 } }
             try store.checkpoint()
             #expect(try holders(in: directory) == [])
             #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["kept": 2])
@@ -220,29 +199,6 @@ struct ClearedSpaceTests {
             // The journal contains nothing that was set before.
             #expect(try (path + ".journal").filePermissions == 0o644)
             #expect(try (path + ".last-good").filePermissions == 0o644)
-        }
-    }
-
-    @Test("a value that is set after the file became private is private immediately")
-    func narrowed() async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
-            let store = FileStore(path: path, checkpointsInBackground: false)
-            try store.commit { $0["kept"] = 1 }
-            try store.checkpoint()
-            try setMode(0o666, of: path)
-            try store.commit { $0["kept"] = 2 }
-            try store.checkpoint()
-            #expect(try (path + ".journal").filePermissions == 0o666)
-            try setMode(0o600, of: path)
-            // A file system watch reports the change, and a new process checks the file.
-            store.look()
-            // Another thread may be looking at the file again, because it had changed a moment before.
-            try await eventually("the journal is private") { try (path + ".journal").filePermissions == 0o600 }
-            try setMode(0o640, of: path)
-            try store.commit { $0["token"] = Self.value(10) }
-            // That thread may have found this mode as well, and given it to the journal, which was empty.
-            #expect(try [0o600, 0o640].contains((path + ".journal").filePermissions))
         }
     }
 

@@ -11,6 +11,17 @@ import Testing
 /// Files as a power loss may leave them: some pages are new and others old.
 @Suite("The order of journal writes on disk")
 struct DiskOrderTests {
+    /// Simulates a power loss: copies a settings file to another directory, with the journal that the disk has.
+    ///
+    /// - Returns: The path of the copy.
+    private func image(of path: String, journal: [UInt8], named name: String = "image") throws -> String {
+        let directory = FilePath(path).directory.description + "/" + name
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        try FileManager.default.copyItem(atPath: path, toPath: directory + "/settings.json")
+        try Data(journal).write(to: URL(fileURLWithPath: directory + "/settings.json.journal"))
+        return directory + "/settings.json"
+    }
+
     @Test("moved records are on disk before the header that refers to them")
     func movedRecords() async throws {
         try await withTemporaryDirectory { directory in
@@ -43,12 +54,9 @@ struct DiskOrderTests {
             let before = safe.withLock { $0 }
             #expect(now[..<4_096] != before[..<4_096], "the late record started a new epoch")
             #expect(store.contents()["late"] == 1)
-            // Simulate a power loss: the disk has the new header, but nothing written after it.
-            let image = directory + "/image"
-            try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: false)
-            try FileManager.default.copyItem(atPath: path, toPath: image + "/settings.json")
-            try Data(now[..<4_096] + before[4_096...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
-            let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
+            // The disk has the new header, but nothing written after it.
+            let image = try image(of: path, journal: now[..<4_096] + before[4_096...])
+            let found = FileStore(path: image, checkpointsInBackground: false).contents()
             #expect(found.count == 11)
             #expect(found["late"] == 1, "the late record was synchronized")
         }
@@ -78,38 +86,28 @@ struct DiskOrderTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let other = FileStore(path: path, checkpointsInBackground: false)
-            let syncs = Mutex(0)
             let safe = Mutex<[UInt8]>([])
             // Longer than half of the space before it, which may be reused, and shorter than all of that space. The journal
             // stays below twice its bound, so that it is not replaced.
             let late = StoredValue.string(String(repeating: "l", count: 32_000))
-            let system = SystemCalls(witness: { call, called in
-                guard call == .sync, called == path + ".journal" else { return }
-                let isSecond = syncs.withLock {
-                    $0 += 1
-                    return $0 == 2
-                }
-                guard isSecond else { return }
-                do {
-                    try other.commit { $0["late"] = late }
-                    try other.synchronize()
-                    let bytes = try JournalFile(of: path).bytes
-                    safe.withLock { $0 = bytes }
-                } catch { Issue.record(error) }
-            })
+            let synchronized = Interruption(after: .sync) { $0 == path + ".journal" }
+            synchronized.run(atCall: 2) {
+                try other.commit { $0["late"] = late }
+                try other.synchronize()
+                let bytes = try JournalFile(of: path).bytes
+                safe.withLock { $0 = bytes }
+            }
+            let system = synchronized.system
             let store = FileStore(path: path, system: system, checkpointsInBackground: false, journalBound: 34_000)
             for number in 0..<10 {
                 try store.commit { $0["big\(number)"] = .string(String(repeating: "x", count: 3_000)) }
             }
             try store.checkpoint()
             #expect(store.value(forKey: "late") == late)
-            // The power fails: the disk has the header from before, and what was written behind it since.
+            // The disk has the header from before, and what was written behind it since.
             let (before, now) = (safe.withLock { $0 }, try JournalFile(of: path).bytes)
-            let image = directory + "/image"
-            try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: false)
-            try FileManager.default.copyItem(atPath: path, toPath: image + "/settings.json")
-            try Data(before[..<4_096] + now[4_096...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
-            let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
+            let image = try image(of: path, journal: before[..<4_096] + now[4_096...])
+            let found = FileStore(path: image, checkpointsInBackground: false).contents()
             #expect(found.count == 11)
             #expect(found["late"] == late, "it was synchronized")
         }
@@ -182,13 +180,10 @@ struct DiskOrderTests {
             try store.commit { $0["big"] = .string(String(repeating: "y", count: 6_000)) }
             let now = try JournalFile(of: path).bytes
             let before = old.withLock { $0 }
-            let image = directory + "/image"
-            try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: false)
-            try FileManager.default.copyItem(atPath: path, toPath: image + "/settings.json")
             // Pages reach the disk in any order: here only the third.
-            try Data(before[..<8_192] + now[8_192...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
+            let image = try image(of: path, journal: before[..<8_192] + now[8_192...])
             #expect(try path.fileContents.contains("\"a\": 2"))
-            let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
+            let found = FileStore(path: image, checkpointsInBackground: false).contents()
             #expect(found["a"] == 2, "the value was checkpointed and synchronized")
         }
     }
@@ -213,31 +208,24 @@ struct DiskOrderTests {
             func pageOf(_ letter: Character) -> StoredValue { .string(String(repeating: letter, count: page - 34)) }
             try store.commit { $0["a"] = pageOf("o") }
             try store.commit { $0["a"] = "stale" }
-            // Simulate a power loss: the disk has the records and the previous header.
-            let first = directory + "/first"
-            try FileManager.default.createDirectory(atPath: first, withIntermediateDirectories: false)
-            try FileManager.default.copyItem(atPath: path, toPath: first + "/settings.json")
+            // The disk has the records and the previous header.
             let stale = try safe.withLock { Array($0.prefix(page)) } + JournalFile(of: path).bytes.dropFirst(page)
-            try Data(stale).write(to: URL(fileURLWithPath: first + "/settings.json.journal"))
+            let first = try image(of: path, journal: stale, named: "first")
             // The epoch starts again under the same number, and its first record is synchronized.
-            let next = FileStore(path: first + "/settings.json", checkpointsInBackground: false)
+            let next = FileStore(path: first, checkpointsInBackground: false)
             try next.commit { $0["b"] = 2 }
             try next.checkpoint()
             try next.commit { $0["a"] = pageOf("n") }
             try next.synchronize()
             try next.commit { $0["b"] = "other" }
-            #expect(try JournalFile(of: first + "/settings.json").bytes.count >= stale.count)
-            // Simulate another power loss, before the second record is on disk.
-            let second = directory + "/second"
-            try FileManager.default.createDirectory(atPath: second, withIntermediateDirectories: false)
-            try FileManager.default.copyItem(atPath: first + "/settings.json", toPath: second + "/settings.json")
-            let now = try JournalFile(of: first + "/settings.json").bytes
+            #expect(try JournalFile(of: first).bytes.count >= stale.count)
+            // Another power loss, before the second record is on disk.
+            let now = try JournalFile(of: first).bytes
             let (old, new) = (Array(stale.dropFirst(2 * page)), Array(now.dropFirst(2 * page)))
             #expect(old.count == new.count)
             #expect(old != new)
-            let image: [UInt8] = now.prefix(2 * page) + old
-            try Data(image).write(to: URL(fileURLWithPath: second + "/settings.json.journal"))
-            let found = FileStore(path: second + "/settings.json", checkpointsInBackground: false).contents()
+            let second = try image(of: first, journal: now.prefix(2 * page) + old, named: "second")
+            let found = FileStore(path: second, checkpointsInBackground: false).contents()
             #expect(
                 found == ["a": pageOf("n"), "b": 2],
                 "synchronized values are present, and no older record overrides them"

@@ -206,24 +206,16 @@ struct SlowCheckpointTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-            let isFirst = Mutex(true)
-            let slow = SystemCalls(fault: { call, other in
-                guard call == .sync, other.hasPrefix("\(directory)/.settings.json."), other.hasSuffix(".new") else {
-                    return nil
-                }
-                let isSlow = isFirst.withLock { isFirst in
-                    defer { isFirst = false }
-                    return isFirst
-                }
-                if isSlow {
-                    hasBegun.signal()
-                    mayEnd.waitUntilSignaled()
-                }
-                return nil
-            })
+            let drafting = Interruption(before: .sync) { called in
+                called.hasPrefix("\(directory)/.settings.json.") && called.hasSuffix(".new")
+            }
+            drafting.run {
+                hasBegun.signal()
+                mayEnd.waitUntilSignaled()
+            }
             let counter = CallCounter(path + ".lock")
             let patience = Duration.milliseconds(50)
-            let holder = FileStore(path: path, system: slow, checkpointsInBackground: false)
+            let holder = FileStore(path: path, system: drafting.system, checkpointsInBackground: false)
             let waiter = FileStore(
                 path: path,
                 system: counter.system,

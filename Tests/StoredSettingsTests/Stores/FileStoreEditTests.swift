@@ -16,69 +16,24 @@ struct FileStoreEditTests {
         SettingsSuite(fileAt: path, reporter: reporter)
     }
 
-    @Test("a malformed file is reported with line and column, left unchanged, and read again once it is corrected")
-    func malformedFile() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let suite = suite(path)
-            let port = Setting("port", default: 1, suite: suite)
-            port.value = 2
-            try await suite.checkpoint()
-            let malformed = "{\n  \"port\": 3,\n  oops\n}"
-            try path.replaceFile(with: malformed)
-            await eventually("the malformed file is reported") {
-                _ = port.value
-                return !reporter.errors.isEmpty
-            }
-            let error = try #require(reporter.errors.first)
-            #expect(error.code == .malformedFile)
-            #expect(error.location == SettingsError.Location(file: path, line: 3, column: 3))
-            #expect(port.value == 2)
-
-            // Values set meanwhile are stored in the journal.
-            reporter.removeAll()
-            try await port.set(4)
-            port.value = 5
-            #expect(port.value == 5)
-            try await suite.synchronize()
-            expectError(.malformedFile) { try port.load() }
-            expectError(.malformedFile) { try suite.checkpoint() }
-            #expect(try path.fileContents == malformed)
-            #expect(reporter.errors.isEmpty)
-
-            try path.overwriteFile(with: #"{"port": 3, "other": true}"#)
-            try await eventually("the new value is merged into the corrected file") {
-                try path.fileContents == #"{"port": 5, "other": true}"#
-            }
-            #expect(suite.snapshot() == ["other": true, "port": 5])
-            #expect(port.explain().problem == nil)
-        }
-    }
-
     @Test("an edit that is noticed while another thread still reads the previous file is read, too")
     func editDuringRead() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
-            let other = Mutex<FileStore?>(nil)
-            let system = SystemCalls(witness: { call, callPath in
-                // The file is open, and is replaced before its contents become visible.
-                guard call == .read, callPath == path, let store = other.withLock({ $0.take() }) else { return }
-                do {
-                    try path.replaceFile(with: #"{"n": 3}"#)
-                    try onAnotherThread { store.look() }
-                } catch {
-                    Issue.record(error)
-                }
-            })
+            let reading = Interruption(after: .read) { $0 == path }
             try path.replaceFile(with: #"{"n": 1}"#)
-            let store = FileStore(path: FilePath(path), system: system, checkpointsInBackground: false)
+            let store = FileStore(path: path, system: reading.system, checkpointsInBackground: false)
             #expect(store.contents() == ["n": 1])
             await eventually("the file has settled") {
                 store.look()
                 return store.peek { $0.settings.reading?.isCertain == true }
             }
             try path.replaceFile(with: #"{"n": 2}"#)
-            other.withLock { $0 = store }
+            // The file is open, and is replaced before its contents become visible.
+            reading.run {
+                try path.replaceFile(with: #"{"n": 3}"#)
+                try onAnotherThread { store.look() }
+            }
             store.look()
             #expect(store.contents() == ["n": 3])
             store.close()
@@ -107,24 +62,6 @@ struct FileStoreEditTests {
         }
     }
 
-    @Test("a suite that finds a malformed file uses the last good copy")
-    func lastGoodCopy() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            for value in [2, 3] as [StoredValue] {
-                let suite = suite(path)
-                try await suite.setStoredValue(value, forKey: "port")
-                // finish() writes the value into the file before the file is damaged.
-                await suite.finish()
-            }
-            try path.overwriteFile(with: "")
-            let lateSuite = suite(path)
-            #expect(lateSuite.storedValue(forKey: "port") == 3)
-            await eventually("the empty file is reported") { reporter.errors.map(\.code) == [.malformedFile] }
-            #expect(try path.fileContents == "")
-        }
-    }
-
     @Test("a file that an editor moves aside before rewriting it does not count as removed")
     func movedAside() async throws {
         try await withTemporaryDirectory { directory in
@@ -139,26 +76,6 @@ struct FileStoreEditTests {
             try path.overwriteFile(with: #"{"port": 3}"#)
             var iterator = changes.makeAsyncIterator()
             #expect(await iterator.next() == SettingChange(old: 2, new: 3, origin: .external))
-        }
-    }
-
-    @Test("removing the file with its copy and journal restores the defaults, and a set creates a new file")
-    func removed() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let suite = suite(path)
-            let port = Setting("port", default: 1, suite: suite)
-            try await port.set(2)
-            try await suite.checkpoint()
-            var values = port.values.makeAsyncIterator()
-            #expect(await values.next() == 2)
-            for suffix in [".journal", ".last-good", ""] {
-                try FileManager.default.removeItem(atPath: path + suffix)
-            }
-            #expect(await values.next() == 1)
-            try await suite.setStoredValue(5, forKey: "other")
-            try await suite.checkpoint()
-            #expect(try path.fileContents == "{\n  \"other\": 5\n}\n")
         }
     }
 
@@ -180,40 +97,6 @@ struct FileStoreEditTests {
             try await eventually("the change is checkpointed") { try path.fileContents == "{\"port\": 3}" }
             #expect(try port.load() == 3)
             #expect(port.explain().problem == nil)
-        }
-    }
-
-    @Test(
-        "a file that is not a JSON object of settings is malformed",
-        arguments: ["[]", "null", "{}{}", "{\"a\": 1, \"a\": 2}", "{\"a\": 1e999}"]
-    )
-    func notSettings(text: String) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            try path.overwriteFile(with: text)
-            let suite = suite(path)
-            #expect(suite.keys == [])
-            #expect(reporter.errors.map(\.code) == [.malformedFile])
-            try await suite.setStoredValue(1, forKey: "x")
-            expectError(.malformedFile) { try suite.checkpoint() }
-            #expect(suite.snapshot() == ["x": 1])
-            #expect(try path.fileContents == text)
-        }
-    }
-
-    @Test("a directory that takes the place of the file is reported and left alone, and sets are journaled")
-    func unreadable() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            try FileStore(path: path, checkpointsInBackground: false).write { $0["w"] = 0 }
-            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-            let suite = suite(path)
-            #expect(suite.keys == ["w"])
-            #expect(reporter.errors.map(\.code) == [.readFailed])
-            try await suite.setStoredValue(1, forKey: "x")
-            expectError(.readFailed) { try suite.checkpoint() }
-            #expect(suite.snapshot() == ["w": 0, "x": 1])
-            #expect(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
         }
     }
 
@@ -320,24 +203,6 @@ struct FileStoreEditTests {
             try await suite.setStoredValue(1, forKey: "x")
             #expect(throws: SettingsError.self) { try suite.checkpoint() }
             #expect(suite.keys == ["w", "x"])
-        }
-    }
-
-    @Test("an editor that saves what it read before a checkpoint removes what that has written")
-    func outdatedEdit() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let store = FileStore(path: path, checkpointsInBackground: false)
-            try store.commit { $0["a"] = 1 }
-            try store.checkpoint()
-            let text = try path.fileContents
-            try store.commit { $0["b"] = 2 }
-            try store.checkpoint()
-            try path.replaceFile(with: text)
-            await eventually("the edit is read") {
-                store.look()
-                return store.contents() == ["a": 1]
-            }
         }
     }
 }

@@ -45,65 +45,6 @@ struct FileStoreFaultTests {
         }
     }
 
-    @Test(
-        "a failed first set is reported and retried, and leaves no file that prevents the next set",
-        arguments: [
-            (SystemCalls.Name.open, EMFILE), (.open, EACCES), (.open, EROFS), (.open, ENOSPC), (.write, ENOSPC),
-            (.map, ENOMEM), (.lock, ENOLCK),
-        ]
-    )
-    func failingFirstSet(call: SystemCalls.Name, number: CInt) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let suite = suite(path)
-            let port = Setting("port", default: 1, suite: suite)
-            faults.fail(call, with: number)
-            port.value = 3
-            #expect(port.value == 3)
-            faults.stop()
-            try await eventually("the value is saved after the fault ends") {
-                try FileManager.default.fileExists(atPath: path) && path.fileContents == "{\n  \"port\": 3\n}\n"
-            }
-            try await suite.synchronize()
-            try expectFiles(of: directory)
-        }
-    }
-
-    @Test(
-        "a failed checkpoint leaves the file unchanged, is reported, blocks no set, and is retried",
-        arguments: [
-            (SystemCalls.Name.open, EMFILE), (.write, ENOSPC), (.sync, EIO), (.rename, EIO), (.rename, EROFS),
-            (.rename, EACCES), (.open, EACCES), (.lock, ENOLCK),
-        ]
-    )
-    func failingCheckpoint(call: SystemCalls.Name, number: CInt) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let suite = suite(path)
-            let port = Setting("port", default: 1, suite: suite)
-            port.value = 2
-            try await suite.checkpoint()
-            // A checkpoint in the background would leave nothing to write.
-            try await withoutCheckpoints(of: path) {
-                port.value = 3
-                faults.fail(call, with: number) { $0 != path + ".journal" }
-            }
-            let error = try #require(settingsError { try suite.checkpoint() })
-            try expectAdvice(of: error)
-            try await port.set(4)
-            #expect(port.value == 4)
-            #expect(try path.fileContents == "{\n  \"port\": 2\n}\n")
-            // Another process reads the new value, whether it has been checkpointed or not.
-            #expect(SettingsSuite(store: FileStore(path: path)).snapshot() == ["port": 4])
-            faults.stop()
-            try await eventually("the value is checkpointed after the fault ends") {
-                try path.fileContents == "{\n  \"port\": 4\n}\n"
-            }
-            try await suite.checkpoint()
-            try expectFiles(of: directory)
-        }
-    }
-
     @Test("a checkpoint succeeds although the program closes a descriptor that it uses")
     func closedDescriptor() async throws {
         try await withTemporaryDirectory { directory in
@@ -251,27 +192,6 @@ struct FileStoreFaultTests {
         }
     }
 
-    @Test("interrupted calls are repeated")
-    func interrupted() async throws {
-        try await withTemporaryDirectory { directory in
-            let left = Mutex(20)
-            let system = SystemCalls { _, _ in
-                left.withLock { left in
-                    guard left > 0 else { return nil }
-                    left -= 1
-                    return EINTR
-                }
-            }
-            let store = FileStore(path: directory + "/settings.json", system: system)
-            let suite = SettingsSuite(store: store, reporter: reporter)
-            try await suite.setStoredValue(1, forKey: "a")
-            left.withLock { $0 = 20 }
-            try await suite.checkpoint()
-            #expect(suite.storedValue(forKey: "a") == 1)
-            #expect(reporter.errors.isEmpty)
-        }
-    }
-
     @Test("a directory without write permission makes the suite read-only and its values readable")
     func readOnly() async throws {
         try await withTemporaryDirectory { directory in
@@ -404,27 +324,6 @@ struct FileStoreFaultTests {
             }
             let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
             await eventually("the good file is read") { suite.storedValue(forKey: "a") == 1 }
-        }
-    }
-
-    @Test(
-        "when ownership cannot be changed at all, the set succeeds without the group's permissions",
-        .enabled(if: geteuid() == 0, "only root can change the owner of a file"),
-        arguments: [EPERM, EINVAL, ENOSYS, EOPNOTSUPP]
-    )
-    func ownershipCannotChange(number: CInt) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            try path.overwriteFile(with: "{}")
-            let attributes: [FileAttributeKey: Any] = [
-                .posixPermissions: 0o640, .ownerAccountID: 12_345, .groupOwnerAccountID: 12_345,
-            ]
-            try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
-            faults.fail(.changeOwner, with: number)
-            let suite = suite(path)
-            try await suite.setStoredValue(2, forKey: "a")
-            try await suite.checkpoint()
-            #expect(try path.filePermissions == 0o600)
         }
     }
 }

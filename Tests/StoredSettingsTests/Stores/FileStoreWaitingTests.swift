@@ -84,30 +84,4 @@ struct FileStoreWaitingTests {
             }
         }
     }
-
-    @Test("a FIFO in place of the lock file blocks no operation", .deadlockLimit)
-    func fifoAsLock() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            #expect(mkfifo(path + ".lock", 0o600) == 0)
-            let suite = suite(path)
-            try await suite.setStoredValue(1, forKey: "a")
-            expectError(.untrustedFile) { try suite.checkpoint() }
-        }
-    }
-
-    @Test("a FIFO in place of the journal blocks no operation and is left unchanged", .deadlockLimit)
-    func fifoAsJournal() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            try path.overwriteFile(with: #"{"a": 1}"#)
-            #expect(mkfifo(path + ".journal", 0o600) == 0)
-            let suite = suite(path)
-            #expect(suite.storedValue(forKey: "a") == 1)
-            #expect(throws: SettingsError.self) { try suite.setStoredValue(2, forKey: "a") }
-            #expect(suite.storedValue(forKey: "a") == 1)
-            try JournalFile(of: path).remove()
-            try await suite.setStoredValue(2, forKey: "a")
-        }
-    }
 }

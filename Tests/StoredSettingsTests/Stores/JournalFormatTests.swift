@@ -74,28 +74,6 @@ struct JournalFormatTests {
         }
     }
 
-    @Test("a commit enters an epoch that a killed process has begun and not published")
-    func unpublishedByKilledProcess() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let store = FileStore(path: path, checkpointsInBackground: false)
-            try store.commit { $0["a"] = 1 }
-            let journal = try #require(store.peek { $0.journal.journal })
-            let (epoch, position) = try #require(journal.current)
-            var next = epoch
-            (next.epoch, next.previousEnd, next.previousCheckpointed) = (epoch.epoch &+ 1, position.end, position.end)
-            journal.store(next)
-            #expect(journal.published == position)
-            try store.commit { $0["b"] = 2 }
-            #expect(journal.published.epoch == next.epoch)
-            try store.checkpoint()
-            let (suite, reporter) = (FileStore(path: path, checkpointsInBackground: false), RecordingReporter())
-            #expect(SettingsSuite(store: suite, reporter: reporter).snapshot() == ["a": 1, "b": 2])
-            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 1, "b": 2])
-            #expect(reporter.errors.map(\.message) == [])
-        }
-    }
-
     @Test(
         "a journal of another format is refused and left unchanged, whatever else it contains",
         arguments: [1, 2, 4] as [UInt64],
@@ -288,25 +266,6 @@ struct JournalFormatTests {
             try store.commit { $0["b"] = 2 }
             try store.write(3, forKey: "b")
             #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1, "b": 3])
-        }
-    }
-
-    @Test("the journal's space is reused after a checkpoint, and its readers continue")
-    func reuse() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let (store, reader) = (FileStore(path: path, checkpointsInBackground: false), FileStore(path: path))
-            for round in 1...50 {
-                for key in ["a", "b", "c"] { try store.commit { $0[key] = .integer(Int128(round)) } }
-                #expect(
-                    reader.contents() == [
-                        "a": .integer(Int128(round)), "b": .integer(Int128(round)), "c": .integer(Int128(round)),
-                    ]
-                )
-                if round % 3 > 0 { try store.checkpoint() }
-                if round % 4 > 0 { #expect(reader.value(forKey: "a") == .integer(Int128(round))) }
-            }
-            #expect(try JournalFile(of: path).end < 4_096 + 1_000)
         }
     }
 }

@@ -67,42 +67,4 @@ struct JournalStateTests {
         state.strand(by: next) { _ in 1 }
         #expect(state.stranded?.values == ["b": 1, "c": 1])
     }
-
-    private func store(_ path: String) -> FileStore {
-        FileStore(path: path, checkpointsInBackground: false)
-    }
-
-    @Test("a value that another process has taken over from a journal that was cut, and removed since, stays removed")
-    func takenOver() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let (store, other) = (store(path), store(path))
-            try store.commit { $0["a"] = 1 }
-            #expect(other.contents() == ["a": 1])
-            try JournalFile(of: path).truncate(to: 0)
-            try other.commit { $0["b"] = 1 }
-            #expect(other.contents() == ["a": 1, "b": 1])
-            try other.commit { $0["a"] = nil }
-            try other.checkpoint()
-            #expect(store.contents() == ["b": 1])
-        }
-    }
-
-    @Test("of two processes that know a journal that was cut, only the first takes over what was in it")
-    func takenOverOnce() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let (store, other) = (store(path), store(path))
-            try store.commit { $0["a"] = 1 }
-            #expect(other.contents() == ["a": 1])
-            try JournalFile(of: path).truncate(to: 0)
-            // A process that knows nothing of it begins another one.
-            try self.store(path).commit { $0["b"] = 1 }
-            for knowing in [store, other] { #expect(knowing.contents() == ["a": 1, "b": 1]) }
-            try other.commit { $0["a"] = nil }
-            try other.checkpoint()
-            try store.commit { $0["c"] = 1 }
-            for reader in [store, other, self.store(path)] { #expect(reader.contents() == ["b": 1, "c": 1]) }
-        }
-    }
 }

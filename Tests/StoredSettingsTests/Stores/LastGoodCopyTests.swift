@@ -140,34 +140,22 @@ struct LastGoodCopyTests {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let other = FileStore(path: path, checkpointsInBackground: false)
-            let isPending = Mutex(false)
-            let system = SystemCalls { name, called in
-                guard name == .sync, called.hasSuffix(".journal") else { return nil }
-                let isNow = isPending.withLock { pending in
-                    defer { pending = false }
-                    return pending
-                }
-                guard isNow else { return nil }
-                do {
-                    try FileManager.default.removeItem(atPath: path + ".lock")
-                    try other.commit { $0["token"] = nil }
-                    try other.checkpoint()
-                } catch {
-                    Issue.record(error)
-                }
-                return nil
-            }
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let checkpointing = Interruption(before: .sync) { $0.hasSuffix(".journal") }
+            let store = FileStore(path: path, system: checkpointing.system, checkpointsInBackground: false)
             try store.commit { $0["token"] = .string(Self.secret) }
             try store.checkpoint()
             try store.commit { $0["x"] = 1 }
-            isPending.withLock { $0 = true }
+            checkpointing.run {
+                try FileManager.default.removeItem(atPath: path + ".lock")
+                try other.commit { $0["token"] = nil }
+                try other.checkpoint()
+            }
             do {
                 try store.checkpoint()
             } catch let error as SettingsError {
                 #expect(error.code == .writeFailed)
             }
-            #expect(!isPending.withLock { $0 })
+            #expect(checkpointing.hasRun)
             #expect(try holders(in: directory) == [])
         }
     }
@@ -236,33 +224,22 @@ struct UnpublishedRecordTests {
     func editAfterRename(isTimeSet: Bool) async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
-            let isPending = Mutex(false)
-            let system = SystemCalls(witness: { call, called in
-                guard call == .rename, called == path else { return }
-                let isNow = isPending.withLock { pending in
-                    defer { pending = false }
-                    return pending
-                }
-                guard isNow else { return }
-                do {
-                    let text = try path.fileContents
-                    try path.overwriteFile(with: text.replacingOccurrences(of: "\"a\": 1", with: "\"a\": 7"))
-                    // Like a program that copies a file together with its time of modification.
-                    let old = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1e9)]
-                    if isTimeSet { try FileManager.default.setAttributes(old, ofItemAtPath: path) }
-                } catch {
-                    Issue.record(error)
-                }
-            })
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let placed = Interruption(after: .rename) { $0 == path }
+            let store = FileStore(path: path, system: placed.system, checkpointsInBackground: false)
             let other = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(other.value(forKey: "a") == 1)
             try store.commit { $0["b"] = 1 }
-            isPending.withLock { $0 = true }
+            placed.run {
+                let text = try path.fileContents
+                try path.overwriteFile(with: text.replacingOccurrences(of: "\"a\": 1", with: "\"a\": 7"))
+                // Like a program that copies a file together with its time of modification.
+                let old = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1e9)]
+                if isTimeSet { try FileManager.default.setAttributes(old, ofItemAtPath: path) }
+            }
             try store.checkpoint()
-            #expect(!isPending.withLock { $0 })
+            #expect(placed.hasRun)
             for store in [store, other] {
                 store.lookAndWait()
                 await eventually("the edit is read") { store.value(forKey: "a") == 7 }

@@ -77,22 +77,6 @@ struct RareMomentsTests {
         }
     }
 
-    @Test("a value of a removed journal does not override a value that was set and checkpointed since")
-    func removedJournalWithOlderValue() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let store = FileStore(path: path, checkpointsInBackground: false)
-            try store.commit { $0["a"] = 1 }
-            try JournalFile(of: path).remove()
-            let other = FileStore(path: path, checkpointsInBackground: false)
-            try other.commit { $0["a"] = 2 }
-            try other.checkpoint()
-            try store.commit { $0["b"] = 1 }
-            #expect(store.contents() == ["a": 2, "b": 1])
-            #expect(other.contents() == ["a": 2, "b": 1])
-        }
-    }
-
     @Test("a journal that was truncated and has grown again is replaced and reported")
     func grownAfterTruncation() async throws {
         try await withTemporaryDirectory { directory in
@@ -173,20 +157,16 @@ struct RareMomentsTests {
     func publishedToNoProcess() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let address = Mutex<UInt?>(nil)
-            let system = SystemCalls(witness: { call, called in
-                guard call == .write, called == path + ".journal" else { return }
-                // The record is written, but the page that would publish it becomes private to this process.
-                if let page = address.withLock({ $0.take() }) { #expect(SystemCalls.mapZeros(at: page, 4_096)) }
-            })
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let written = Interruption(after: .write) { $0 == path + ".journal" }
+            let store = FileStore(path: path, system: written.system, checkpointsInBackground: false)
             let other = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
             let page = try #require(store.peek { $0.journal.journal?.page.address(ofWord: 0) })
-            address.withLock { $0 = page }
+            // The record is written, but the page that would publish it becomes private to this process.
+            written.run { #expect(SystemCalls.mapZeros(at: page, 4_096)) }
             expectError(.writeFailed) { try store.commit { $0["a"] = 2 } }
-            #expect(address.withLock { $0 } == nil, "the page was replaced")
+            #expect(written.hasRun, "the page was replaced")
             for reader in [store, other, FileStore(path: path, checkpointsInBackground: false)] {
                 #expect(reader.contents() == ["a": 1])
             }

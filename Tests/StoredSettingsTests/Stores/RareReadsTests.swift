@@ -17,35 +17,23 @@ struct RareReadsTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1, "b": 1, "text": "old"}"#)
-            let isSlow = Mutex(false)
-            let hasBegun = Mutex(false)
             let mayEnd = DispatchSemaphore(value: 0)
-            let system = SystemCalls(fault: { call, other in
-                let isNow = isSlow.withLock { isSlow in
-                    guard isSlow, call == .read, other == path else { return false }
-                    isSlow = false
-                    return true
-                }
-                guard isNow else { return nil }
-                hasBegun.withLock { $0 = true }
-                mayEnd.waitUntilSignaled()
-                return nil
-            })
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let reading = Interruption(before: .read) { $0 == path }
+            let store = FileStore(path: path, system: reading.system, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: RecordingReporter())
             let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
             let text = Setting("text", default: "", suite: suite)
             try await suite.setStoredValue(1, forKey: "other")
             #expect(a.value == 1 && b.value == 1 && text.value == "old")
             try path.replaceFile(with: #"{"a": 2, "b": 2, "text": "new"}"#)
-            isSlow.withLock { $0 = true }
+            reading.run { mayEnd.waitUntilSignaled() }
             let read = Mutex<Int?>(nil)
             Thread.detachNewThread {
                 store.lookAndWait()
                 let value = b.value
                 read.withLock { $0 = value }
             }
-            await eventually("the edited file is being read") { hasBegun.withLock { $0 } }
+            await eventually("the edited file is being read") { reading.hasRun }
             // The contents in memory are still the old ones, and may be cached.
             #expect(a.value == 1 && text.value == "old")
             mayEnd.signal()
@@ -91,16 +79,11 @@ struct RareReadsTests {
         }
     }
 
-    /// Runs a body with a store whose journal has a damaged record, while another process appends without a pause.
-    ///
-    /// - Parameters:
-    ///   - isOpened: Whether the store has read the records before the damaged one.
-    ///   - body: Receives the store, and a closure that returns the number of records that were appended meanwhile.
-    /// - Throws: The error of the body or of the store.
-    private func withDamagedJournal(
-        isOpened: Bool,
-        _ body: (_ reader: FileStore, _ appended: () -> Int) throws -> Void
-    ) async throws {
+    @Test(
+        "a read of a damaged record ends while another process appends records without a pause",
+        arguments: [true, false]
+    )
+    func damagedMeanwhile(isOpened: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let writer = FileStore(path: path, checkpointsInBackground: false)
@@ -122,31 +105,17 @@ struct RareReadsTests {
                 return nil
             })
             let reader = FileStore(path: path, system: system, checkpointsInBackground: false)
+            // The records before the damaged one.
             if isOpened { #expect(reader.contents() == ["a": 1]) }
             let journal = JournalFile(of: path)
             let end = try journal.end
             for value in 2...10 { try writer.write(.integer(Int128(value)), forKey: "b") }
             try journal.overwriteWord(at: end + 24, with: 0)
             appended.withLock { $0 = 0 }
-            try body(reader) { appended.withLock { $0 } }
-        }
-    }
-
-    @Test("a read of a damaged record ends while another process appends records without a pause")
-    func damagedMeanwhile() async throws {
-        try await withDamagedJournal(isOpened: true) { reader, appended in
-            #expect(reader.contents() == ["a": 1])
+            let contents = reader.contents()
+            #expect(isOpened ? contents == ["a": 1] : contents["a"] == 1)
             #expect(reader.peek { $0.journal.isDamaged })
-            #expect(appended() < 100)
-        }
-    }
-
-    @Test("a process that starts with a damaged record reads the others while another process appends records")
-    func damagedBefore() async throws {
-        try await withDamagedJournal(isOpened: false) { reader, appended in
-            #expect(reader.contents()["a"] == 1)
-            #expect(reader.peek { $0.journal.isDamaged })
-            #expect(appended() < 100)
+            #expect(appended.withLock { $0 } < 100)
         }
     }
 

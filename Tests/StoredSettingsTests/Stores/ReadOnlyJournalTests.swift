@@ -22,21 +22,6 @@ struct ReadOnlyJournalTests {
         })
     }
 
-    @Test("a read-only journal is read, and sets and checkpoints fail")
-    func readOnly() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let writer = FileStore(path: path, checkpointsInBackground: false)
-            try writer.commit { $0["a"] = 1 }
-            let reader = FileStore(path: path, system: system(path), checkpointsInBackground: false)
-            #expect(reader.contents() == ["a": 1])
-            expectError(.readOnly) { try reader.commit { $0["b"] = 2 } }
-            expectError(.readOnly) { try reader.checkpoint() }
-            try writer.commit { $0["a"] = 2 }
-            #expect(reader.contents() == ["a": 2])
-        }
-    }
-
     @Test("a process without write permission does not repair a damaged journal and does not crash")
     func damaged() async throws {
         try await withTemporaryDirectory { directory in

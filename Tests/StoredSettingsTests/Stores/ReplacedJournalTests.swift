@@ -174,74 +174,29 @@ struct ReplacedJournalTests {
         }
     }
 
-    @Test("a journal whose replacement has failed does not make its users look at the path")
-    func failedReplacement() async throws {
-        try await withTemporaryDirectory { directory in
-            let (path, faults) = (directory + "/settings.json", Faults())
-            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
-            try store.commit { $0["a"] = 1 }
-            let journal = try #require(store.peek { $0.journal.journal })
-            journal.distrust()
-            faults.fail(.rename, with: ENOSPC) { $0 == path + ".journal" }
-            expectError(.writeFailed) { try store.synchronize() }
-            #expect(!journal.isBeingReplaced && !journal.isRetired)
-            faults.stop()
-            try store.synchronize()
-            #expect(journal.isRetired)
-            #expect(store.contents() == ["a": 1])
-        }
-    }
-
     @Test(
-        "a change right after the file has become a link takes the values of the old journal along",
-        arguments: [false, true]
+        "a change right after the path leads to another file takes the values of the old journal along",
+        arguments: [false, true],
+        [false, true]
     )
-    func becomesLink(hasNewStore: Bool) async throws {
+    func redirected(isDirectory: Bool, hasNewStore: Bool) async throws {
         try await withTemporaryDirectory { directory in
-            let (path, real) = (directory + "/settings.json", directory + "/elsewhere/real.json")
-            let elsewhere = directory + "/elsewhere"
-            try FileManager.default.createDirectory(atPath: elsewhere, withIntermediateDirectories: false)
-            try real.overwriteFile(with: #"{"a": 10, "b": 20}"#)
-            var stores = (0..<2).map { _ in FileStore(path: FilePath(path), checkpointsInBackground: false) }
-            try stores[0].commit { $0["a"] = 1 }
-            try stores[0].checkpoint()
-            try stores[0].commit { $0["b"] = 2 }
-            #expect(stores[1].contents() == ["a": 1, "b": 2])
-            #expect(symlink("elsewhere/real.json", path + ".link") == 0)
-            #expect(rename(path + ".link", path) == 0)
-            // The journal beside the target is created before any read has merged the file, also by a process that has
-            // never read the old journal.
-            if hasNewStore { stores.append(FileStore(path: FilePath(path), checkpointsInBackground: false)) }
-            try stores[hasNewStore ? 2 : 1].commit { $0["c"] = 3 }
-            for store in stores.prefix(2) {
-                store.look()
-                #expect(store.contents() == ["a": 10, "b": 2, "c": 3])
-            }
-            try stores[0].synchronize()
-            for store in stores { #expect(store.contents() == ["a": 10, "b": 2, "c": 3]) }
-        }
-    }
-
-    @Test(
-        "a change right after a link on the path leads to another directory takes the values of the old journal along",
-        arguments: [false, true]
-    )
-    func becomesOtherDirectory(hasNewStore: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let manager = FileManager.default
             for name in ["r1", "r2"] {
-                try manager.createDirectory(atPath: "\(directory)/\(name)", withIntermediateDirectories: false)
+                try FileManager.default.createDirectory(atPath: "\(directory)/\(name)", withIntermediateDirectories: false)
             }
             try "\(directory)/r2/settings.json".overwriteFile(with: #"{"a": 10, "b": 20}"#)
+            // A link on the path is replaced, or the file becomes one.
             #expect(symlink("r1", directory + "/current") == 0)
-            let path = FilePath(directory + "/current/settings.json")
+            let path = isDirectory ? directory + "/current/settings.json" : directory + "/r1/settings.json"
             var stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
             try stores[0].commit { $0["a"] = 1 }
             try stores[0].checkpoint()
             try stores[0].commit { $0["b"] = 2 }
             #expect(stores[1].contents() == ["a": 1, "b": 2])
-            #expect(symlink("r2", directory + "/new") == 0)
-            #expect(rename(directory + "/new", directory + "/current") == 0)
+            #expect(symlink(isDirectory ? "r2" : "../r2/settings.json", directory + "/new") == 0)
+            #expect(rename(directory + "/new", isDirectory ? directory + "/current" : path) == 0)
+            // The journal beside the target is created before any read has merged the file, also by a process that has
+            // never read the old journal.
             if hasNewStore { stores.append(FileStore(path: path, checkpointsInBackground: false)) }
             try stores[hasNewStore ? 2 : 1].commit { $0["c"] = 3 }
             for store in stores.prefix(2) {

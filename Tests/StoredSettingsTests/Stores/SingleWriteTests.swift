@@ -48,27 +48,6 @@ struct SingleWriteTests {
         }
     }
 
-    @Test("all values are stored, read by other stores, and survive a checkpoint")
-    func values() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let (store, reader) = (self.store(path), FileStore(path: path))
-            try store.write(1, forKey: "first")
-            var expected: [String: StoredValue] = ["first": 1]
-            for (index, value) in Self.values.enumerated() {
-                for key in Self.keys {
-                    let key = "\(key)\(index)"
-                    try store.write(value, forKey: key)
-                    expected[key] = value?.storedAsJSON
-                }
-                #expect(reader.contents() == expected)
-            }
-            #expect(store.contents() == expected)
-            try store.checkpoint()
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == expected)
-        }
-    }
-
     @Test("of consecutive records of one key only the last is applied, unless there are subscribers")
     func runs() async throws {
         try await withTemporaryDirectory { directory in
@@ -116,23 +95,6 @@ struct SingleWriteTests {
             faults.stop()
             try store.write(52, forKey: "a")
             #expect(self.store(path).contents() == ["a": 52])
-        }
-    }
-
-    @Test("a journal that is truncated between two sets loses no set that returns afterwards")
-    func truncated() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let store = self.store(path)
-            try store.write(1, forKey: "a")
-            try store.write(2, forKey: "b")
-            for size in [5_000, 4_096, 100, 0] {
-                try JournalFile(of: path).truncate(to: size)
-                try store.write(.integer(Int128(size)), forKey: "c")
-                #expect(store.value(forKey: "c") == .integer(Int128(size)))
-                try store.checkpoint()
-                #expect(self.store(path).contents() == ["a": 1, "b": 2, "c": .integer(Int128(size))], "\(size)")
-            }
         }
     }
 
@@ -244,45 +206,17 @@ struct SingleWriteTests {
         }
     }
 
-    @Test("a value of a removed journal is not mistaken for an edit")
-    func removedJournal() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let store = try openStore(path, #"{"a": 1}"#)
-            try set(2, "a", in: store)
-            try JournalFile(of: path).remove()
-            let other = self.store(path)
-            try other.commit { $0["b"] = 1 }
-            // The file with the value from before the set is replaced by another one with the same contents.
-            try path.replaceFile(with: #"{"a": 1}"#)
-            try store.commit { $0["c"] = 1 }
-            for store in [store, other] { #expect(store.contents() == ["a": 2, "b": 1, "c": 1, "first": 1]) }
-        }
-    }
-
-    /// An observer with one subscriber, which records the origins of the changes that it is woken for.
-    private final class WokenObserver: StoreObserver, ChangeSubscriber {
-        let origins = Mutex<[SettingChangeOrigin]>([])
-
-        func record(_ commit: StoreCommit) -> StoreDelivery {
-            StoreDelivery(subscribers: [self], origin: commit.origin, recorder: self)
-        }
-
-        func report(_ error: SettingsError) { Issue.record(error) }
-        func offer(_ commit: StoreCommit) -> Bool { true }
-        func wake(_ origin: SettingChangeOrigin) { origins.withLock { $0.append(origin) } }
-        func finish() {}
-    }
-
     @Test("when a set returns, subscribers have received what other processes set before it")
     func delivery() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let (store, observer) = (try openStore(path, "{}"), WokenObserver())
+            let origins = Mutex<[SettingChangeOrigin]>([])
+            let observer = WokenObserver { origin in origins.withLock { $0.append(origin) } }
+            let store = try openStore(path, "{}")
             store.setObserver(observer)
             try self.store(path).write(1, forKey: "b")
             try set(1, "a", in: store)
-            #expect(observer.origins.withLock { $0 } == [.external, .local])
+            #expect(origins.withLock { $0 } == [.external, .local])
         }
     }
 
@@ -323,26 +257,6 @@ struct SingleWriteTests {
             #expect(page[JournalHeader.watchedWord] == 77)
             try set(2, "a", in: store)
             #expect(page[JournalHeader.watchedWord] == 0)
-        }
-    }
-
-    @Test("a set by another process wakes a process that watches, also after earlier notifications", .deadlockLimit)
-    func notifications() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let (writer, watcher) = (store(path), SettingsSuite(store: store(path)))
-            try writer.write(0, forKey: "n")
-            let setting = Setting("n", default: -1, suite: watcher)
-            let last = Mutex(-1)
-            let observation = setting.observe { change in last.withLock { $0 = change.new } }
-            for value in 1...200 {
-                try writer.write(.integer(Int128(value)), forKey: "n")
-                if value % 10 == 0 {
-                    // No read of the watcher helps: only a notification does.
-                    await eventually("the change is delivered") { last.withLock { $0 } == value }
-                }
-            }
-            observation.invalidate()
         }
     }
 }

@@ -18,19 +18,12 @@ struct SlowReplacementTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-            let isPending = Mutex(true)
-            let system = SystemCalls(fault: { call, other in
-                guard call == .sync, other.hasPrefix(directory + "/.settings.json.journal.") else { return nil }
-                let isFirst = isPending.withLock { isPending in
-                    defer { isPending = false }
-                    return isPending
-                }
-                if isFirst {
-                    hasBegun.signal()
-                    mayEnd.waitUntilSignaled()
-                }
-                return nil
-            })
+            let replacing = Interruption(before: .sync) { $0.hasPrefix(directory + "/.settings.json.journal.") }
+            replacing.run {
+                hasBegun.signal()
+                mayEnd.waitUntilSignaled()
+            }
+            let system = replacing.system
             let store = FileStore(path: path, system: system, checkpointsInBackground: false, journalBound: 1_000)
             try store.commit { $0["a"] = 1 }
             let sets = Mutex<Result<Void, any Error>?>(nil)

@@ -34,23 +34,15 @@ struct FailedSyncTests {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let other = FileStore(path: path, checkpointsInBackground: false)
-            let isFailing = Mutex(true)
-            let system = SystemCalls(fault: { call, called in
-                guard call == .sync, called == path + ".journal" else { return nil }
-                let isFirst = isFailing.withLock { isFailing in
-                    defer { isFailing = false }
-                    return isFailing
-                }
-                // The other process called at the same time, and the system has told that one.
-                if isFirst { other.peek { $0.journal.journal }?.distrust() }
-                return nil
-            })
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let synchronizing = Interruption(before: .sync) { $0 == path + ".journal" }
+            // The other process called at the same time, and the system has told that one.
+            synchronizing.run { other.peek { $0.journal.journal }?.distrust() }
+            let store = FileStore(path: path, system: synchronizing.system, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
             expectError(.writeFailed) { try store.synchronize() }
             try store.synchronize()
-            #expect(!isFailing.withLock { $0 })
+            #expect(synchronizing.hasRun)
             #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1])
         }
     }

@@ -39,28 +39,6 @@ private enum Loss: CustomTestStringConvertible, Sendable {
 /// Each store acts as a process.
 @Suite("A journal that is lost")
 struct LostJournalTests {
-    /// Runs a body once while a store writes a checkpoint, after the contents to be written were copied.
-    private final class DuringCheckpoint: Sendable {
-        private let body = Mutex<(@Sendable () throws -> Void)?>(nil)
-
-        init(_ body: @escaping @Sendable () throws -> Void) {
-            self.body.withLock { $0 = body }
-        }
-
-        var system: SystemCalls {
-            SystemCalls(fault: { [self] call, path in
-                guard call == .sync, path.contains("/.settings.json."), path.hasSuffix(".new") else { return nil }
-                let body = body.withLock { $0.take() }
-                do {
-                    try body?()
-                } catch {
-                    Issue.record(error)
-                }
-                return nil
-            })
-        }
-    }
-
     private static func store(_ path: String, _ system: SystemCalls = SystemCalls()) -> FileStore {
         FileStore(path: path, system: system, checkpointsInBackground: false)
     }
@@ -84,7 +62,9 @@ struct LostJournalTests {
         }
         try store.commit { $0["n"] = 1 }
         try store.commit { $0["k"] = 1 }
-        let during = DuringCheckpoint {
+        // After the contents to be written were copied.
+        let during = Interruption(before: .sync) { $0.contains("/.settings.json.") && $0.hasSuffix(".new") }
+        during.run {
             try Self.add(1, to: "n", in: store)
             try Self.add(1, to: "n", in: store)
             try store.commit { $0["k"] = 2 }
@@ -121,18 +101,6 @@ struct LostJournalTests {
             try path.replaceFile(with: #"{"n": 7, "k": 1}"#)
             try Self.add(1, to: "n", in: store)
             try expect(["n": 8, "k": 2], in: store, path)
-        }
-    }
-
-    @Test("a value that was set in the new journal stands", arguments: [false, true])
-    func newerRecord(hasFile: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let store = try setDuringCheckpoint(path, hasFile: hasFile)
-            try JournalFile(of: path).remove()
-            try Self.store(path).commit { $0["n"] = 10 }
-            try Self.add(1, to: "n", in: store)
-            try expect(["n": 11, "k": 2], in: store, path)
         }
     }
 
@@ -255,17 +223,8 @@ struct LostJournalTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"n": 1}"#)
-            let body = Mutex<(@Sendable () throws -> Void)?>(nil)
-            let system = SystemCalls(fault: { call, read in
-                guard call == .read, read == path else { return nil }
-                do {
-                    try body.withLock { $0.take() }?()
-                } catch {
-                    Issue.record(error)
-                }
-                return nil
-            })
-            let (store, writer) = (Self.store(path, system), Self.store(path))
+            let reading = Interruption(before: .read) { $0 == path }
+            let (store, writer) = (Self.store(path, reading.system), Self.store(path))
             try store.commit { $0["mine"] = 1 }
             // The store does not read these records before the journal is removed.
             try writer.commit { $0["n"] = 2 }
@@ -275,9 +234,9 @@ struct LostJournalTests {
             store.look()
             #expect(store.peek { $0.journal.stranded.map { Array($0.values.keys) } } == ["mine"])
             try path.replaceFile(with: #"{"n": 7}"#)
-            body.withLock { $0 = { try onAnotherThread { try store.commit { $0["end"] = 1 } } } }
+            reading.run { try onAnotherThread { try store.commit { $0["end"] = 1 } } }
             store.lookAndWait()
-            #expect(body.withLock { $0 == nil }, "the edit was read")
+            #expect(reading.hasRun, "the edit was read")
             try expect(["n": 1, "mine": 1, "other": 1, "end": 1], in: store, path)
         }
     }

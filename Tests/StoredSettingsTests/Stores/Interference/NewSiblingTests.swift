@@ -154,19 +154,4 @@ struct NewSiblingTests {
             try expectFiles(of: path, ["", ".journal", ".lock", ".last-good"])
         }
     }
-
-    @Test("the next checkpoint removes the drafts of a process that has died")
-    func abandonedDrafts() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            try share(path)
-            for base in ["settings.json.journal", "settings.json"] {
-                try "\(directory)/.\(base).0123abcd.new".overwriteFile(with: "")
-            }
-            let store = store(path)
-            try store.commit { $0["a"] = 1 }
-            try store.checkpoint()
-            try expectFiles(of: path, ["", ".journal", ".lock", ".last-good"])
-        }
-    }
 }

@@ -272,53 +272,34 @@ struct PlantedFileTests {
         }
     }
 
-    @Test(
-        "a directory that root creates is not given away at a place that the user puts under its path",
-        .enabled(if: isRoot, "only root can give files away")
-    )
-    func redirectedDirectory() async throws {
-        try await withTemporaryDirectory { directory in
-            let (home, victim) = (directory + "/home", directory + "/log")
-            for path in [home, home + "/config", victim, victim + "/server"] { #expect(mkdir(path, 0o755) == 0) }
-            for path in [home, home + "/config"] { #expect(chown(path, Self.otherUser, Self.otherGroup) == 0) }
-            let isRedirected = Mutex(false)
-            let system = SystemCalls(witness: { call, _ in
-                guard call == .makeDirectory, !isRedirected.withLock({ $0 }) else { return }
-                #expect(rename(home + "/config", home + "/old") == 0 && symlink(victim, home + "/config") == 0)
-                isRedirected.withLock { $0 = true }
-            })
-            let path = home + "/config/server/settings.json"
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
-            // Whether the commit succeeds or fails is not the point.
-            _ = settingsError { try store.commit { $0["a"] = 1 } }
-            #expect(isRedirected.withLock { $0 })
-            let owners = try [victim, home + "/old"]
-                .map { path in
-                    try FileManager.default.attributesOfItem(atPath: path + "/server")[.ownerAccountID] as? Int
-                }
-            #expect(owners == [0, Int(Self.otherUser)])
+    /// Moves a new socket to a path, because the path of a socket has about 100 bytes at most.
+    private func makeSocket(at path: String) throws {
+        let name = "/tmp/StoredSettings-\(UUID().uuidString)"
+        let socket = socket(AF_UNIX, CLibrary.streamSocket, 0)
+        defer { close(socket) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name.utf8) }
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
         }
+        try #require(result == 0)
+        defer { unlink(name) }
+        try #require(rename(name, path) == 0)
     }
 
-    @Test("a socket in place of a sibling file is rejected", arguments: [".journal", ".lock", ".last-good"])
-    func sockets(suffix: String) async throws {
+    @Test(
+        "a socket or a FIFO in place of a sibling file is rejected, and blocks no operation",
+        .deadlockLimit,
+        arguments: [".journal", ".lock", ".last-good"],
+        [false, true]
+    )
+    func specialFiles(suffix: String, isFIFO: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/s"
-            // The path of a socket has about 100 bytes at most, so the socket is moved to the directory.
-            let name = "/tmp/StoredSettings-\(UUID().uuidString)"
-            let socket = socket(AF_UNIX, CLibrary.streamSocket, 0)
-            defer { close(socket) }
-            var address = sockaddr_un()
-            address.sun_family = sa_family_t(AF_UNIX)
-            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name.utf8) }
-            let result = withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-                }
-            }
-            try #require(result == 0)
-            defer { unlink(name) }
-            try #require(rename(name, path + suffix) == 0)
+            if isFIFO { #expect(mkfifo(path + suffix, 0o600) == 0) } else { try makeSocket(at: path + suffix) }
             let suite = SettingsSuite(store: store(path), reporter: reporter)
             let error = settingsError {
                 try suite.setStoredValue(1, forKey: "a")
@@ -326,20 +307,6 @@ struct PlantedFileTests {
             }
             #expect((error ?? reporter.errors.first)?.code == .untrustedFile)
             #expect(suite.storedValue(forKey: "a") == (suffix == ".journal" ? nil : 1))
-        }
-    }
-
-    @Test("a new journal that a crash left unfinished is completed", arguments: [0, 8, 16, 100, 4_095, 4_096])
-    func unfinishedJournal(size: Int) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            // A header, as it is written into a new file.
-            let bytes = JournalHeader.bytes(.first())
-            try JournalFile(of: path)
-                .replace(with: [UInt8](repeating: 0, count: min(8, size)) + bytes[..<size].dropFirst(8))
-            let other = store(path)
-            try other.commit { $0["b"] = 2 }
-            #expect(values(path) == ["b": 2])
         }
     }
 
@@ -351,7 +318,7 @@ struct PlantedFileTests {
                 ".settings.json.0123abcd.new.txt", ".settings.json.0123abcg.new", "settings.json.0123abcd.new",
                 ".settings.json.0123abc.new", ".other.json.0123abcd.new",
             ]
-            for name in others + [".settings.json.0123abcd.new"] {
+            for name in others + [".settings.json.0123abcd.new", ".settings.json.journal.0123abcd.new"] {
                 try "\(directory)/\(name)".overwriteFile(with: "{}")
             }
             let store = store(path)

@@ -76,23 +76,15 @@ struct RedirectedDirectoryTests {
             }
             try FileManager.default.createSymbolicLink(atPath: directory + "/data", withDestinationPath: "version1")
             try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "data/settings.json")
-            let isReplaced = Mutex(false)
-            let system = SystemCalls(fault: { call, name in
-                guard call == .open, name.hasSuffix("settings.json") else { return nil }
-                let isFirst = isReplaced.withLock { isReplaced in
-                    defer { isReplaced = true }
-                    return !isReplaced
-                }
-                guard isFirst else { return nil }
+            let opening = Interruption(before: .open) { $0.hasSuffix("settings.json") }
+            opening.run {
                 // Like Kubernetes, which then removes the old version.
                 symlink("version2", directory + "/new")
                 rename(directory + "/new", directory + "/data")
                 unlink(directory + "/version1/settings.json")
-                return nil
-            })
-            let store = FileStore(path: FilePath(path), system: system, checkpointsInBackground: false)
-            #expect(store.contents() == ["n": 2])
-            #expect(isReplaced.withLock { $0 })
+            }
+            #expect(store(path, opening.system).contents() == ["n": 2])
+            #expect(opening.hasRun)
         }
     }
 
@@ -141,7 +133,9 @@ struct RedirectedDirectoryTests {
 
     @Test(
         "no file of root is changed, created or given away, whenever the directory is redirected, and for how long",
-        arguments: [(true, "", 1_000), (true, "/server", 1_000), (true, "/server", 4), (false, "/server", 1_000)]
+        arguments: [
+            (true, "", 1_000), (true, "/server", 1_000), (true, "/server", 4), (false, "", 1_000), (false, "/server", 1_000),
+        ]
     )
     func everyMoment(withSuite: Bool, suffix: String, duration: Int) async throws {
         var (moment, count) = (0, Int.max)
