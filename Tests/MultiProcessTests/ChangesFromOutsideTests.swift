@@ -47,20 +47,17 @@ struct ChangesFromOutsideTests {
 
     @Test("a watching process receives the last of many sets, in ascending order")
     func manySets() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(3, at: place) { probes in
-                try await probes[0].watch("n", from: 0)
-                for probe in probes[1...] { try probe.send("increment n 200") }
-                var last = 0
-                while last < 400 {
-                    let line = try await probes[0].line()
-                    let value = try #require(line.split(separator: " ").last.flatMap { Int($0) })
-                    #expect(value > last)
-                    last = value
-                }
-                for probe in probes[1...] { try await probe.expect() }
+        try await withProbes(3) { probes, _ in
+            try await probes[0].watch("n", from: 0)
+            for probe in probes[1...] { try probe.send("increment n 200") }
+            var last = 0
+            while last < 400 {
+                let line = try await probes[0].line()
+                let value = try #require(line.split(separator: " ").last.flatMap { Int($0) })
+                #expect(value > last)
+                last = value
             }
+            for probe in probes[1...] { try await probe.expect() }
         }
     }
 }

@@ -42,6 +42,14 @@ package func withTemporaryDirectory<Result>(
     }
 }
 
+/// Runs a body with the path of a settings file that does not exist, in a temporary directory, which is removed after the body.
+package func withSettingsPath<Result>(
+    inMemory isInMemory: Bool = false,
+    _ body: (_ path: String) async throws -> Result
+) async throws -> Result {
+    try await withTemporaryDirectory(inMemory: isInMemory) { try await body("\($0)/settings.json") }
+}
+
 /// Removes a directory, once the stores that its test has released are closed.
 ///
 /// A store whose work on another thread has not ended would notice that its files are missing, and write them anew.

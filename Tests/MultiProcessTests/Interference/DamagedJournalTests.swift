@@ -135,37 +135,34 @@ struct DamagedJournalTests {
         "repeated truncation while four processes update ends no process and loses no checkpointed value"
     )
     func truncatedWhileUsed() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(4, at: place) { probes in
-                try await probes[0].expect("set n 0")
-                let journal = JournalFile(of: place.path)
-                var checkpointed = 0
-                let updates = TestRun.count(quick: 100, exhaustive: 500)
-                for size in [0, 8, 64, 600, 4_095, 4_096, 4_100, 8_192] {
-                    try await probes[0].expect("checkpoint")
-                    #expect(try document(at: place.path)["n"] as? Int == checkpointed, "before truncating to \(size)")
-                    for probe in probes { try probe.send("increment n \(updates)") }
-                    try journal.truncate(to: size)
-                    for probe in probes {
-                        // An update may fail because the journal is damaged at that moment, and for no other reason.
-                        #expect(try await ["done", "error writeFailed"].contains(probe.line()), "\(size)")
-                    }
-                    // Only updates that the truncation removed are lost, and none is counted twice.
-                    let value = try await agreedValue(of: "n", among: probes)
-                    #expect((checkpointed...checkpointed + 4 * updates).contains(value), "\(size)")
-                    checkpointed = value
+        try await withProbes(4) { probes, place in
+            try await probes[0].expect("set n 0")
+            let journal = JournalFile(of: place.path)
+            var checkpointed = 0
+            let updates = TestRun.count(quick: 100, exhaustive: 500)
+            for size in [0, 8, 64, 600, 4_095, 4_096, 4_100, 8_192] {
+                try await probes[0].expect("checkpoint")
+                #expect(try document(at: place.path)["n"] as? Int == checkpointed, "before truncating to \(size)")
+                for probe in probes { try probe.send("increment n \(updates)") }
+                try journal.truncate(to: size)
+                for probe in probes {
+                    // An update may fail because the journal is damaged at that moment, and for no other reason.
+                    #expect(try await ["done", "error writeFailed"].contains(probe.line()), "\(size)")
                 }
-                // From here on, every update counts.
-                for probe in probes { try probe.send("increment n 300") }
-                for probe in probes { try await probe.expect() }
-                for probe in probes { try await probe.expect("get n", prints: "\(checkpointed + 1_200)") }
-                for (index, probe) in probes.enumerated() { try await probe.expect("set own\(index) \(index)") }
-                for probe in probes { try await probe.expect("checkpoint") }
-                for probe in probes { try await probe.finish() }
-                let contents = ["n": checkpointed + 1_200, "own0": 0, "own1": 1, "own2": 2, "own3": 3]
-                #expect(try document(at: place.path) as? [String: Int] == contents)
+                // Only updates that the truncation removed are lost, and none is counted twice.
+                let value = try await agreedValue(of: "n", among: probes)
+                #expect((checkpointed...checkpointed + 4 * updates).contains(value), "\(size)")
+                checkpointed = value
             }
+            // From here on, every update counts.
+            for probe in probes { try probe.send("increment n 300") }
+            for probe in probes { try await probe.expect() }
+            for probe in probes { try await probe.expect("get n", prints: "\(checkpointed + 1_200)") }
+            for (index, probe) in probes.enumerated() { try await probe.expect("set own\(index) \(index)") }
+            for probe in probes { try await probe.expect("checkpoint") }
+            for probe in probes { try await probe.finish() }
+            let contents = ["n": checkpointed + 1_200, "own0": 0, "own1": 1, "own2": 2, "own3": 3]
+            #expect(try document(at: place.path) as? [String: Int] == contents)
         }
     }
 

@@ -8,8 +8,7 @@ import Testing
 struct DescriptorTests {
     @Test("what a program without standard streams prints is not written into its settings")
     func noStreams() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             for number in [2, 4] {
                 try await withProbe(at: place) { probe in
                     try probe.send("closeStreams n \(number)")
@@ -59,20 +58,17 @@ struct DescriptorTests {
 
     @Test("sets go on after a program has closed all descriptors, whose numbers the library receives again")
     func sameNumbers() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(2, at: place) { probes in
-                for round in 1...3 {
-                    try await probes[0].expect("increment total 10")
-                    try await probes[0].expect("closeAll -")
-                    try await probes[0].expect("increment total 10")
-                    try await probes[0].expect("closeAll -")
-                    try await probes[0].expect("fill round\(round) 1000")
-                    try await probes[1].expect("get total", prints: "\(20 * round)")
-                    try await probes[0].expect("checkpoint")
-                }
-                #expect(probes[0].errors == "")
+        try await withProbes(2) { probes, _ in
+            for round in 1...3 {
+                try await probes[0].expect("increment total 10")
+                try await probes[0].expect("closeAll -")
+                try await probes[0].expect("increment total 10")
+                try await probes[0].expect("closeAll -")
+                try await probes[0].expect("fill round\(round) 1000")
+                try await probes[1].expect("get total", prints: "\(20 * round)")
+                try await probes[0].expect("checkpoint")
             }
+            #expect(probes[0].errors == "")
         }
     }
 

@@ -42,61 +42,54 @@ struct EditedFileTests {
         arguments: Edit.allCases
     )
     func edited(edit: Edit) async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(2, at: place) { probes in
-                try await probes[0].expect("set a 1")
-                try await probes[0].expect("set b 1")
-                try await probes[0].expect("checkpoint")
-                try await probes[1].expect("get b", prints: "1")
-                try await withoutCheckpoints(of: place.path) {
-                    try await probes[0].expect("set b 2")
-                    try edit.apply(#"{"a": 10, "b": 10, "by hand": [true]}"#, to: place.path)
-                    for probe in probes {
-                        try await probe.expectSoon("a", is: 10)
-                        try await probe.expect("get b", prints: "2")
-                    }
-                    // A process that opens the settings now reads the same values.
-                    try await withProbe(at: place) { late in
-                        try await late.expect("get a", prints: "10")
-                        try await late.expect("get b", prints: "2")
-                    }
+        try await withProbes(2) { probes, place in
+            try await probes[0].expect("set a 1")
+            try await probes[0].expect("set b 1")
+            try await probes[0].expect("checkpoint")
+            try await probes[1].expect("get b", prints: "1")
+            try await withoutCheckpoints(of: place.path) {
+                try await probes[0].expect("set b 2")
+                try edit.apply(#"{"a": 10, "b": 10, "by hand": [true]}"#, to: place.path)
+                for probe in probes {
+                    try await probe.expectSoon("a", is: 10)
+                    try await probe.expect("get b", prints: "2")
                 }
-                try await probes[1].expect("set c 3")
-                try await probes[1].expect("checkpoint")
-                let stored = try document(at: place.path)
-                #expect(stored["a"] as? Int == 10 && stored["b"] as? Int == 2 && stored["c"] as? Int == 3)
-                #expect(stored["by hand"] as? [Bool] == [true])
-                for probe in probes { #expect(probe.errors(except: edit.reportsOfUnfinishedEdit) == "") }
+                // A process that opens the settings now reads the same values.
+                try await withProbe(at: place) { late in
+                    try await late.expect("get a", prints: "10")
+                    try await late.expect("get b", prints: "2")
+                }
             }
+            try await probes[1].expect("set c 3")
+            try await probes[1].expect("checkpoint")
+            let stored = try document(at: place.path)
+            #expect(stored["a"] as? Int == 10 && stored["b"] as? Int == 2 && stored["c"] as? Int == 3)
+            #expect(stored["by hand"] as? [Bool] == [true])
+            for probe in probes { #expect(probe.errors(except: edit.reportsOfUnfinishedEdit) == "") }
         }
     }
 
     @Test("the next checkpoint merges an edit that no process has noticed yet", arguments: Edit.allCases)
     func editedJustNow(edit: Edit) async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbe(at: place) { probe in
-                try await probe.expect("set a 1")
+        try await withProbe { probe, place in
+            try await probe.expect("set a 1")
+            try await probe.expect("checkpoint")
+            for round in 1...20 {
+                // The first rounds run before the watch starts, in the first second; later rounds run after it.
+                try edit.apply(#"{"a": \#(round), "by hand": \#(round)}"#, to: place.path)
+                try await probe.expect("set b \(round)")
                 try await probe.expect("checkpoint")
-                for round in 1...20 {
-                    // The first rounds run before the watch starts, in the first second; later rounds run after it.
-                    try edit.apply(#"{"a": \#(round), "by hand": \#(round)}"#, to: place.path)
-                    try await probe.expect("set b \(round)")
-                    try await probe.expect("checkpoint")
-                    #expect(
-                        try document(at: place.path) as? [String: Int] == ["a": round, "b": round, "by hand": round]
-                    )
-                    try await probe.expect("get a", prints: "\(round)")
-                }
+                #expect(
+                    try document(at: place.path) as? [String: Int] == ["a": round, "b": round, "by hand": round]
+                )
+                try await probe.expect("get a", prints: "\(round)")
             }
         }
     }
 
     @Test("a process without a stream notices a hand edit within a moment, also in its first second")
     func withoutStream() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             try place.path.overwriteFile(with: #"{"n": 1}"#)
             let here = Setting("n", default: 0, suite: SettingsSuite(fileAt: place.path))
             try await withProbe(at: place) { probe in
@@ -158,47 +151,44 @@ struct EditedFileTests {
         arguments: Breakage.allCases
     )
     func broken(breakage: Breakage) async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(2, at: place) { probes in
-                try await probes[0].expect("set a 1")
-                try await probes[0].expect("set b 2")
-                try await probes[0].expect("checkpoint")
-                try await probes[1].expect("get a", prints: "1")
-                try breakage.apply(to: place.path)
-                try await probes[0].expect("set c 3")
-                try await probes[1].expect("get c", prints: "3")
-                for probe in probes {
-                    try await eventually("the checkpoint fails") {
-                        try probe.send("checkpoint")
-                        return try await probe.line() == "error \(breakage.code)"
-                    }
-                    try await probe.expect("get a", prints: "1")
-                    try await probe.expect("synchronize")
-                    await eventually("the error is reported") { probe.errors.contains(place.path) }
+        try await withProbes(2) { probes, place in
+            try await probes[0].expect("set a 1")
+            try await probes[0].expect("set b 2")
+            try await probes[0].expect("checkpoint")
+            try await probes[1].expect("get a", prints: "1")
+            try breakage.apply(to: place.path)
+            try await probes[0].expect("set c 3")
+            try await probes[1].expect("get c", prints: "3")
+            for probe in probes {
+                try await eventually("the checkpoint fails") {
+                    try probe.send("checkpoint")
+                    return try await probe.line() == "error \(breakage.code)"
                 }
-                try await withProbe(at: place) { late in
-                    for (key, value) in [("a", 1), ("b", 2), ("c", 3)] {
-                        try await late.expect("get \(key)", prints: "\(value)")
-                    }
-                    try await late.expect("set b 4")
+                try await probe.expect("get a", prints: "1")
+                try await probe.expect("synchronize")
+                await eventually("the error is reported") { probe.errors.contains(place.path) }
+            }
+            try await withProbe(at: place) { late in
+                for (key, value) in [("a", 1), ("b", 2), ("c", 3)] {
+                    try await late.expect("get \(key)", prints: "\(value)")
                 }
-                #expect(try breakage.isUntouched(at: place.path))
+                try await late.expect("set b 4")
+            }
+            #expect(try breakage.isUntouched(at: place.path))
 
-                // A checkpoint would write the missing file again, and then the edit would replace the value of `b`.
-                try await withoutCheckpoints(of: place.path) {
-                    try FileManager.default.removeItem(atPath: place.path)
-                    try place.path.overwriteFile(with: #"{"a": 10, "b": 20, "d": 40}"#)
-                    for probe in probes { try await probe.expectSoon("d", is: 40) }
+            // A checkpoint would write the missing file again, and then the edit would replace the value of `b`.
+            try await withoutCheckpoints(of: place.path) {
+                try FileManager.default.removeItem(atPath: place.path)
+                try place.path.overwriteFile(with: #"{"a": 10, "b": 20, "d": 40}"#)
+                for probe in probes { try await probe.expectSoon("d", is: 40) }
+            }
+            for probe in probes {
+                for (key, value) in [("a", 10), ("b", 4), ("c", 3)] {
+                    try await probe.expect("get \(key)", prints: "\(value)")
                 }
-                for probe in probes {
-                    for (key, value) in [("a", 10), ("b", 4), ("c", 3)] {
-                        try await probe.expect("get \(key)", prints: "\(value)")
-                    }
-                }
-                try await eventually("a checkpoint runs in the background") {
-                    try document(at: place.path) as? [String: Int] == ["a": 10, "b": 4, "c": 3, "d": 40]
-                }
+            }
+            try await eventually("a checkpoint runs in the background") {
+                try document(at: place.path) as? [String: Int] == ["a": 10, "b": 4, "c": 3, "d": 40]
             }
         }
     }

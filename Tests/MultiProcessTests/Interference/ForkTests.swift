@@ -11,8 +11,7 @@ struct ForkTests {
     /// Each fork happens when the background threads have no work: a fork copies their locks but not the threads.
     @Test("parent and child continue with the open suite: no update is lost, and nothing is damaged")
     func fork() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             try await withProbes(2, at: place) { probes in
                 try await probes[0].expect("set n 7")
                 for round in 1...5 {
@@ -37,43 +36,36 @@ struct ForkTests {
 
     @Test("a transaction in which a process forks belongs to the parent only, and so does its lock")
     func inside() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(2, at: place) { probes in
-                for round in 1...20 {
-                    try await probes[0].expect("checkpoint")
-                    try await probes[0].expect("forkInside total")
-                    try await probes[1].expect("get total", prints: "\(round)")
-                }
-                try await probes[1].expect("increment total 80")
-                try await probes[0].expect("get total", prints: "100")
+        try await withProbes(2) { probes, _ in
+            for round in 1...20 {
+                try await probes[0].expect("checkpoint")
+                try await probes[0].expect("forkInside total")
+                try await probes[1].expect("get total", prints: "\(round)")
             }
+            try await probes[1].expect("increment total 80")
+            try await probes[0].expect("get total", prints: "100")
         }
     }
 
     @Test("a child that leaves the transaction it was forked in does not release its parent's lock")
     func lockOfParent() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(2, at: place) { probes in
-                try await probes[0].expect("set total 1")
-                try await probes[0].expect("forkAndHold total 2", prints: "holding")
-                // The test process competes for the lock too: it fails while the body runs.
-                let journal = try #require(try Journal.open(at: FilePath("\(place.path).journal"), SystemCalls()))
-                #expect(try !journal.acquireLockIfFree())
-                try await probes[1].expect("get total", prints: "1")
-                try await probes[0].expect("continue")
-                try await probes[1].expect("increment total 1")
-                try await probes[0].expect("get total", prints: "3")
-                #expect(probes[0].errors == "")
-            }
+        try await withProbes(2) { probes, place in
+            try await probes[0].expect("set total 1")
+            try await probes[0].expect("forkAndHold total 2", prints: "holding")
+            // The test process competes for the lock too: it fails while the body runs.
+            let journal = try #require(try Journal.open(at: FilePath("\(place.path).journal"), SystemCalls()))
+            #expect(try !journal.acquireLockIfFree())
+            try await probes[1].expect("get total", prints: "1")
+            try await probes[0].expect("continue")
+            try await probes[1].expect("increment total 1")
+            try await probes[0].expect("get total", prints: "3")
+            #expect(probes[0].errors == "")
         }
     }
 
     @Test("a child that sets before its parent has opened anything works like any process")
     func unopened() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             try await withProbe(at: place) { probe in
                 try await probe.expect("fork total 500")
                 try await probe.expect("get total", prints: "1000")
@@ -85,12 +77,9 @@ struct ForkTests {
 
     @Test("a child whose threads contend for a lock continues, and writes the file in the background")
     func busyChild() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbe(at: place) { probe in
-                try await probe.expect("forkBusily total 2000")
-                try await probe.expect("get total", prints: "4000")
-            }
+        try await withProbe { probe, _ in
+            try await probe.expect("forkBusily total 2000")
+            try await probe.expect("get total", prints: "4000")
         }
     }
 }
@@ -99,8 +88,7 @@ struct ForkTests {
 struct ExitTests {
     @Test("exits at once, stores nothing of the transaction, loses no earlier set, and leaves no lock")
     func inside() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             try await withProbes(2, at: place) { probes in
                 try await probes[0].expect("set n 7")
                 try probes[0].send("exitInside n 8")

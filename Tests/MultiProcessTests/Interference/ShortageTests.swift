@@ -13,8 +13,7 @@ struct ShortageTests {
         arguments: 0...3
     )
     func descriptors(count: Int) async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             try place.path.overwriteFile(with: #"{"n": 1}"#)
             try await withProbes(2, at: place) { probes in
                 let (probe, other) = (probes[0], probes[1])
@@ -56,8 +55,7 @@ struct ShortageTests {
         arguments: [.zero, Duration.seconds(1.5)]
     )
     func noThread(_ minimum: Duration) async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             try place.path.overwriteFile(with: #"{"n": 1}"#)
             try await withProbes(2, at: place) { probes in
                 let (probe, other) = (probes[0], probes[1])
@@ -87,37 +85,31 @@ struct ShortageTests {
 
     @Test("checkpoints go on while observers and reporters block")
     func blockedObservers() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(2, at: place) { probes in
-                let (observer, writer) = (probes[0], probes[1])
-                try await writer.expect("set n 1")
-                try await observer.expect("set other 1")
-                try await observer.expect("block n 40")
-                try await writer.expect("set n 2")
-                try await writer.expect("finish")
-                try await observer.expect("set other 2")
-                try await eventually("the process whose observers block writes the file") {
-                    try document(at: place.path) as? [String: Int] == ["n": 2, "other": 2]
-                }
-                observer.kill()
+        try await withProbes(2) { probes, place in
+            let (observer, writer) = (probes[0], probes[1])
+            try await writer.expect("set n 1")
+            try await observer.expect("set other 1")
+            try await observer.expect("block n 40")
+            try await writer.expect("set n 2")
+            try await writer.expect("finish")
+            try await observer.expect("set other 2")
+            try await eventually("the process whose observers block writes the file") {
+                try document(at: place.path) as? [String: Int] == ["n": 2, "other": 2]
             }
+            observer.kill()
         }
     }
 
     @Test("a callback receives another process's set while all threads of Dispatch and Swift concurrency are busy")
     func busyThreads() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbes(2, at: place) { probes in
-                let (watcher, writer) = (probes[0], probes[1])
-                try await writer.expect("set n 1")
-                try await watcher.expect("observe n")
-                try await watcher.expect("occupy")
-                try await writer.expect("set n 2")
-                try await watcher.expect(prints: "n is 2")
-                try await watcher.expect("vacate")
-            }
+        try await withProbes(2) { probes, _ in
+            let (watcher, writer) = (probes[0], probes[1])
+            try await writer.expect("set n 1")
+            try await watcher.expect("observe n")
+            try await watcher.expect("occupy")
+            try await writer.expect("set n 2")
+            try await watcher.expect(prints: "n is 2")
+            try await watcher.expect("vacate")
         }
     }
 }

@@ -11,8 +11,7 @@ import Testing
 struct StoppedHolderTests {
     @Test("sets of others fail after five seconds, reads take no lock, and sets work again when the process continues")
     func stopped() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             let attempts = LockAttempts(of: "\(place.path).journal")
             // Only the sets of this test try to take the lock.
             let suite = SettingsSuite(

@@ -12,8 +12,7 @@ struct BrokenFileTests {
 
     @Test("the last good values are used, the error names the place, and sets are merged when the file is fixed")
     func brokenAndFixed() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             let reporter = RecordingReporter()
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
             let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
@@ -103,8 +102,7 @@ struct BrokenFileTests {
 
     @Test("sets that were journaled before the file was broken are kept like later ones")
     func brokenBeforeCheckpoint() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             try place.path.overwriteFile(with: #"{"a": 1}"#)
             try await withoutCheckpoints(of: place.path) {
                 try await withProbe(at: place) { probe in
@@ -131,8 +129,7 @@ struct BrokenFileTests {
 
     @Test("unknown keys and values of another type are kept until they are assigned")
     func unknown() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             let future = #"{"deep": [1, null, {"x": -0.5}], "version": 9}"#
             try place.path.overwriteFile(with: #"{"future": \#(future), "n": "text"}"#)
             try await withProbes(2, at: place) { probes in

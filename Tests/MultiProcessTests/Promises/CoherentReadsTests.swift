@@ -9,8 +9,7 @@ import Testing
 struct CoherentReadsTests {
     @Test("once a set has returned in one process, the next read in every other process sees it")
     func reads() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             let here = Setting("n", default: 0, suite: SettingsSuite(fileAt: place.path))
             try await here.set(-1)
             try await withProbes(2, at: place) { probes in
@@ -31,8 +30,7 @@ struct CoherentReadsTests {
         "while one process sets and another checkpoints without a pause, a read is never older than the last acknowledged set"
     )
     func neverOlder() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             let here = Setting("n", default: 0, suite: SettingsSuite(fileAt: place.path))
             try await here.set(0)
             try await withProbes(2, at: place) { probes in

@@ -19,8 +19,7 @@ struct CommittedMeansKeptTests {
         "after kill -9 at random moments, every acknowledged value is stored, and other processes continue at once"
     )
     func killed() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             for (round, delay) in Self.delays.enumerated() {
                 let key = "round\(round)"
                 let acknowledged = try await withProbe(at: place) { probe in
@@ -61,8 +60,7 @@ struct CommittedMeansKeptTests {
 
     @Test("a set that is not yet checkpointed outlives its process, and the next process checkpoints it")
     func journaled() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             try await withoutCheckpoints(of: place.path) {
                 try await withProbe(at: place) { probe in
                     try await probe.expect("fill key 100")
@@ -92,14 +90,11 @@ struct CommittedMeansKeptTests {
         arguments: [false, true]
     )
     func ending(isExit: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbe(at: place) { probe in
-                try await probe.expect("set n 1")
-                if isExit { try probe.send("exit") }
-                try await probe.finish()
-                #expect(try document(at: place.path)["n"] as? Int == 1)
-            }
+        try await withProbe { probe, place in
+            try await probe.expect("set n 1")
+            if isExit { try probe.send("exit") }
+            try await probe.finish()
+            #expect(try document(at: place.path)["n"] as? Int == 1)
         }
     }
 

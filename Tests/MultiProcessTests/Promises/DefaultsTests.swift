@@ -24,8 +24,7 @@ struct DefaultsTests {
 
     @Test("a stored value overrides the defaults of all processes until it is removed")
     func stored() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             let suite = SettingsSuite(fileAt: place.path)
             let here = Setting("n", default: 7, suite: suite)
             try await withProbe(at: place) { probe in
@@ -43,8 +42,7 @@ struct DefaultsTests {
 
     @Test("a value that was set is stored even if it equals the default of one process")
     func setToDefault() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             let suite = SettingsSuite(fileAt: place.path)
             let here = Setting("n", default: 7, suite: suite)
             try await withProbe(at: place) { probe in
@@ -60,8 +58,7 @@ struct DefaultsTests {
 
     @Test("a default that replaces an undecodable value does not overwrite it")
     func undecodable() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             try place.path.overwriteFile(with: #"{"n": ["text"]}"#)
             try await withProbe(at: place) { probe in
                 try await probe.expect("get n", prints: "0")

@@ -60,8 +60,7 @@ struct ForeignContentsTests {
     @Test("a settings file with any contents is read, or left unchanged until it is valid", arguments: files.indices)
     func settingsFile(index: Int) async throws {
         let file = Self.files[index]
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             try write(file, to: path)
             try await withProbe(at: .file(path)) { probe in
                 try await probe.expectAnswers(file.values.map(Answers.stored) ?? .broken())
@@ -80,8 +79,7 @@ struct ForeignContentsTests {
     @Test("a last good copy with any contents is used beside a broken file, or ignored", arguments: files.indices)
     func lastGoodCopy(index: Int) async throws {
         let file = Self.files[index]
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{")
             try write(file, to: path + ".last-good")
             try await withProbe(at: .file(path)) { probe in
@@ -100,8 +98,7 @@ struct ForeignContentsTests {
     )
     func journal(index: Int) async throws {
         let file = Self.files[index]
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             try write(file, to: path + ".journal")
             try await withProbe(at: .file(path)) { probe in
                 try await probe.expectAnswers(file.isUnfinishedJournal ? .stored() : .foreignJournal)
@@ -124,8 +121,7 @@ struct ForeignContentsTests {
     )
     func lock(index: Int) async throws {
         let file = Self.files[index]
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             try write(file, to: path + ".lock")
             try await withProbe(at: .file(path)) { probe in
                 try await probe.expectAnswers(.stored())

@@ -70,8 +70,7 @@ struct NoLostUpdatesTests {
     @Test("the sum is exact when two processes update while two others only checkpoint")
     func checkpointing() async throws {
         let count = TestRun.count(quick: 800, exhaustive: 5_000)
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
+        try await withPlace { place in
             try await withProbes(4, at: place) { probes in
                 for probe in probes[..<2] { try probe.send("increment total \(count)") }
                 for probe in probes[2...] { try probe.send("checkpointRepeatedly total \(2 * count)") }

@@ -90,8 +90,7 @@ struct SecretsTests {
 
     @Test("no error contains a value, whether the file is broken, the journal is broken, or the type differs")
     func errors() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             for text in [
                 #"{"n": "\#(Self.secret)"}"#, #"{"n": "\#(Self.secret)", \#(Self.secret)}"#, "\"\(Self.secret)",
                 #"{"n": "\#(Self.secret)"#, #"{"n": \#(Self.secret)}"#, #"{"n": 1, "n": "\#(Self.secret)"}"#,

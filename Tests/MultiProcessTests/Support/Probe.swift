@@ -188,6 +188,23 @@ func withProbe<Result>(
     try await withProbes(1, at: place, launch) { try await body($0[0]) }
 }
 
+/// Runs a body with the place of a settings file that does not exist, in a temporary directory.
+func withPlace<Result>(_ body: (Probe.Place) async throws -> Result) async throws -> Result {
+    try await withSettingsPath { try await body(.file($0)) }
+}
+
+/// Starts probes at a new place, waits until they are ready, and ends them whether or not the body throws.
+func withProbes(_ count: Int, _ body: ([Probe], Probe.Place) async throws -> Void) async throws {
+    try await withPlace { place in
+        try await withProbes(count, at: place) { try await body($0, place) }
+    }
+}
+
+/// Starts a probe at a new place, waits until it is ready, and ends it whether or not the body throws.
+func withProbe(_ body: (Probe, Probe.Place) async throws -> Void) async throws {
+    try await withProbes(1) { try await body($0[0], $1) }
+}
+
 /// Launches programs in their own mount namespace, where the user may mount.
 enum Mounts {
     /// Whether this user may mount; outside of most containers, root may.

@@ -36,8 +36,7 @@ struct CheckpointReadsTests {
 
     @Test("an edit in place that preserves length and times is read and not overwritten", arguments: [false, true])
     func editWithTimesKept(isNoticedByCheckpoint: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
             try stores[0].commit { $0["a"] = 1 }
             try stores[0].checkpoint()
@@ -76,8 +75,7 @@ struct CheckpointReadsTests {
 
     @Test("a process that follows the journal does not read the file after a checkpoint")
     func journalFollower() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let counter = ReadCounter(path)
             let writer = FileStore(path: path, system: Self.delayedRenames, checkpointsInBackground: false)
             try writer.commit { $0["n"] = 0 }
@@ -124,8 +122,7 @@ struct CheckpointReadsTests {
         arguments: [false, true]
     )
     func mergedEdit(isFollowing: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let writer = FileStore(path: path, system: Self.delayedRenames, checkpointsInBackground: false)
             try writer.commit { $0["n"] = 1 }
             try writer.checkpoint()
@@ -152,8 +149,7 @@ struct CheckpointReadsTests {
 
     @Test("other threads read and see new sets while one thread reads a long file")
     func readsDuringLongRead() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"n": 1}"#)
             let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
             let reading = Interruption(before: .read) { $0 == path }
@@ -195,8 +191,7 @@ struct CheckpointReadsTests {
 
     @Test("when an edit changes a key during a transaction, the recorded old value is the edited value")
     func editDuringTransaction() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1}"#)
             let store = FileStore(path: path, checkpointsInBackground: false)
             let recorder = CommitRecording()
@@ -218,8 +213,7 @@ struct CheckpointReadsTests {
 
     @Test("a record that is overwritten while it is read is not reported as damaged")
     func recordOverwrittenDuringRead() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.write { $0["n"] = 1 }
             try writer.checkpoint()

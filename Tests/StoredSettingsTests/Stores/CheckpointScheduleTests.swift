@@ -47,8 +47,7 @@ struct CheckpointScheduleTests {
 
     @Test("the file is written although sets never pause")
     func withoutPause() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path)
             let isDone = Atomic(false)
             let number = Atomic(0)
@@ -75,8 +74,7 @@ struct CheckpointScheduleTests {
 
     @Test("an unreadable file is reported once, and not again by the checkpoint that fails because of it")
     func unreadableFile() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1}"#)
             let store = FileStore(path: path, system: faults.system)
             let suite = SettingsSuite(store: store, reporter: reporter)
@@ -99,8 +97,7 @@ struct CheckpointScheduleTests {
 
     @Test("once a malformed file is corrected, the next checkpoint does not wait for the delay after earlier failures")
     func correctedFile() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{")
             let store = FileStore(path: path, checkpointsInBackground: false)
             #expect(store.contents().isEmpty)
@@ -118,8 +115,7 @@ struct CheckpointScheduleTests {
 
     @Test("a failed checkpoint is reported as settled when the file is written, and again when another one fails")
     func settled() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, system: faults.system)
             let suite = SettingsSuite(store: store, reporter: reporter)
             for number in 1...2 {

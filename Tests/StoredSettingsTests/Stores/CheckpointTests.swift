@@ -14,8 +14,7 @@ struct CheckpointTests {
 
     @Test("a file that is a mount point is rewritten in place after its last good copy is saved")
     func mountPoint() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{\n  \"a\": 1\n}\n")
             let inode = try path.inode
             let system = SystemCalls { call, name in call == .rename && name == path ? EBUSY : nil }
@@ -35,8 +34,7 @@ struct CheckpointTests {
 
     @Test("a file that is a mount point preserves its contents when the disk is full")
     func mountPointOnFullDisk() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let before = #"{"a": 1, "b": "as it was written by hand"}"#
             try path.overwriteFile(with: before)
             let isFull = Mutex(false)
@@ -65,8 +63,7 @@ struct CheckpointTests {
 
     @Test("preparing the space of the next record changes no byte, and fails silently if the file has lost it")
     func preparedSpace() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, checkpointsInBackground: false)
             store.schedule.hasCommitted.store(true, ordering: .relaxed)
             var space: RecordSpace?
@@ -94,8 +91,7 @@ struct CheckpointTests {
 
     @Test("a process that does nothing checkpoints the records of another process that has died")
     func recordsOfDeadProcess() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.commit { $0["n"] = 1 }
             try writer.checkpoint()

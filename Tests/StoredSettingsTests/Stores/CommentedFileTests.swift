@@ -28,8 +28,7 @@ struct CommentedFileTests {
 
     @Test("a checkpoint changes only the members that were set")
     func checkpoint() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: Self.text)
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
             #expect(suite.snapshot() == ["port": 80, "hosts": ["a", "c"], "limits": ["burst": .double(1.5)]])
@@ -64,8 +63,7 @@ struct CommentedFileTests {
         ]
     )
     func settingAndUnsetting(text: String) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: text)
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
             for key in ["a", "c"] {
@@ -84,8 +82,7 @@ struct CommentedFileTests {
 
     @Test("a checkpoint of a process that has not read the file preserves its comments")
     func adoptedFile() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let reads = Mutex(0)
             let witness = SystemCalls(witness: { call, other in
                 if call == .read, other == path { reads.withLock { $0 += 1 } }
@@ -121,8 +118,7 @@ struct CommentedFileTests {
 
     @Test("a value that is set while the file is broken is merged into the corrected file, whose comments stay")
     func mergedEdit() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
             try await suite.setStoredValue(1, forKey: "port")
             try await suite.checkpoint()
@@ -143,8 +139,7 @@ struct CommentedFileTests {
 
     @Test("comments that are added while a checkpoint writes its draft stay")
     func editDuringDraft() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let commented = "{\n  // a\n  \"a\": 1\n}\n"
             let drafting = Interruption(after: .write) { $0.hasSuffix(".new") }
             let store = FileStore(path: path, system: drafting.system, checkpointsInBackground: false)
@@ -159,8 +154,7 @@ struct CommentedFileTests {
 
     @Test("the schema of a file is not a setting, and nothing removes it")
     func schema() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"$schema": "x.json", "port": 1}"#)
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
             #expect(suite.snapshot() == ["port": 1])
@@ -195,8 +189,7 @@ struct CommentedFileTests {
 
     @Test("a value that cannot be used is reported at its place behind comments")
     func location() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{ // top\n  /* port */ \"port\": \"x\",\n}")
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
             #expect(Setting("port", default: 1, suite: suite).value == 1)

@@ -24,8 +24,7 @@ struct DiskOrderTests {
 
     @Test("moved records are on disk before the header that refers to them")
     func movedRecords() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let other = FileStore(path: path, checkpointsInBackground: false)
             let syncs = Mutex(0)
             let safe = Mutex<[UInt8]>([])
@@ -64,8 +63,7 @@ struct DiskOrderTests {
 
     @Test("a renamed file is synchronized itself where its directory cannot be", arguments: [EINVAL, EACCES])
     func directoryWithoutSync(number: CInt) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
             let calls = Mutex<[(call: SystemCalls.Name, path: String)]>([])
             let system = SystemCalls { call, called in
@@ -83,8 +81,7 @@ struct DiskOrderTests {
 
     @Test("records are not moved over others that the header on the disk counts on")
     func longTail() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let other = FileStore(path: path, checkpointsInBackground: false)
             let safe = Mutex<[UInt8]>([])
             // Longer than half of the space before it, which may be reused, and shorter than all of that space. The journal
@@ -115,8 +112,7 @@ struct DiskOrderTests {
 
     @Test("the disk gets the header before a record is written over one that the old header counts on")
     func limit() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let other = FileStore(path: path, checkpointsInBackground: false)
             let calls = Mutex<[SystemCalls.Name]>([])
             let syncs = Mutex(0)
@@ -151,8 +147,7 @@ struct DiskOrderTests {
 
     @Test("journal space is not reused before the header that frees it is on disk")
     func reusedSpace() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let syncs = Mutex(0)
             let old = Mutex<[UInt8]>([])
             let system = SystemCalls(
@@ -190,8 +185,7 @@ struct DiskOrderTests {
 
     @Test("a record of an epoch undone by a power loss never returns under the epoch's number")
     func resurrection() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let safe = Mutex<[UInt8]>([])
             let system = SystemCalls(witness: { call, called in
                 guard call == .sync, called == path + ".journal" else { return }

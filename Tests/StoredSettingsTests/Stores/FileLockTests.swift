@@ -251,8 +251,7 @@ struct SlowCheckpointTests {
 
     @Test("the last checkpoint of a process does not wait long for a slow holder of the journal's lock")
     func slowJournalHolderAtEnd() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let counter = CallCounter(path + ".journal")
             let store = FileStore(path: path, system: counter.system)
             store.schedule.backOff()
@@ -270,8 +269,7 @@ struct SlowCheckpointTests {
 
     @Test("a holder that was killed is forgotten by the next process that acquires the journal's lock")
     func killedJournalHolder() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.write { $0["a"] = 1 }
             let page = try #require(store.peek { $0.journal.journal?.page })
@@ -285,8 +283,7 @@ struct SlowCheckpointTests {
 
     @Test("a checkpoint waits for the lock file that replaces the one it waited for")
     func replacedLock() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let counter = CallCounter(path + ".lock")
             // However slow the machine is, it waits for as long as this test holds the locks.
             let store = FileStore(

@@ -18,8 +18,7 @@ struct FileStoreEditTests {
 
     @Test("an edit that is noticed while another thread still reads the previous file is read, too")
     func editDuringRead() async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             let reading = Interruption(after: .read) { $0 == path }
             try path.replaceFile(with: #"{"n": 1}"#)
             let store = FileStore(path: path, system: reading.system, checkpointsInBackground: false)
@@ -64,8 +63,7 @@ struct FileStoreEditTests {
 
     @Test("a file that an editor moves aside before rewriting it does not count as removed")
     func movedAside() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let suite = suite(path)
             let port = Setting("port", default: 1, suite: suite)
             try await port.set(2)
@@ -81,8 +79,7 @@ struct FileStoreEditTests {
 
     @Test("a file that has just become malformed is reported at once by reads, loads and explanations")
     func recentlyMalformed() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{\"port\": 2")
             let port = Setting("port", default: 1, suite: suite(path))
             #expect(port.value == 1)
@@ -134,8 +131,7 @@ struct FileStoreEditTests {
 
     @Test("a file whose status does not show a change is compared by its contents")
     func comparedContents() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1}"#)
             let file = SettingsFile(path: FilePath(path), system: SystemCalls())
             let status = try file.status()
@@ -194,8 +190,7 @@ struct FileStoreEditTests {
 
     @Test("a FIFO that takes the place of the file makes no process wait")
     func fifo() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try FileStore(path: path, checkpointsInBackground: false).write { $0["w"] = 0 }
             #expect(mkfifo(path, 0o600) == 0)
             let suite = suite(path)

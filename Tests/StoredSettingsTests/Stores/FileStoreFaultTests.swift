@@ -47,8 +47,7 @@ struct FileStoreFaultTests {
 
     @Test("a checkpoint succeeds although the program closes a descriptor that it uses")
     func closedDescriptor() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             /// The number of calls before the one that fails; `nil` after it has failed.
             let remaining = Mutex<Int?>(nil)
             let system = SystemCalls { call, _ in
@@ -100,8 +99,7 @@ struct FileStoreFaultTests {
 
     @Test("a problem of checkpoints that write the file is reported once until it changes or is over")
     func lastingProblem() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: reporter)
             func checkpoint(_ numbers: ClosedRange<Int>) throws {
@@ -130,8 +128,7 @@ struct FileStoreFaultTests {
 
     @Test("a file system without space for the header of the journal is full at once, and has lost nothing afterwards")
     func headerWithoutSpace() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let current = Mutex<FileStore?>(nil)
             let attempts = Mutex(0)
             let system = SystemCalls { call, called in
@@ -175,8 +172,7 @@ struct FileStoreFaultTests {
 
     @Test("a file with a transient read failure is reported once and read when the failure ends")
     func transientReadFailure() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1}"#)
             let suite = suite(path)
             faults.fail(.open, with: EMFILE)
@@ -194,8 +190,7 @@ struct FileStoreFaultTests {
 
     @Test("a directory without write permission makes the suite read-only and its values readable")
     func readOnly() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1}"#)
             faults.fail(.access, with: EROFS)
             let suite = suite(path)
@@ -225,8 +220,7 @@ struct FileStoreFaultTests {
 
     @Test("changes are noticed by polling when the system has no watches")
     func polling() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             faults.fail(.watch, with: EMFILE)
             let values = Setting("a", default: 0, suite: suite(path)).values
             let seen = Task {

@@ -22,8 +22,7 @@ struct FileStorePermissionTests {
         arguments: [false, true]
     )
     func brokenFile(isOpen: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
@@ -86,8 +85,7 @@ struct FileStorePermissionTests {
         arguments: [nil, EPERM, EINVAL, ENOSYS, EOPNOTSUPP] as [CInt?]
     )
     func groups(failure: CInt?) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{}")
             // Only root can assign a group that has no user. The new files of another user have the same group anyway.
             #expect(chown(path, 4_321, 4_322) == 0 || geteuid() != 0)
@@ -134,8 +132,7 @@ struct FileStorePermissionTests {
         arguments: [0o660, 0o604]
     )
     func journalOfOtherGroup(mode: Int) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1}"#)
             #expect(chown(path, 0, 4_322) == 0 && chmod(path, mode_t(mode)) == 0)
             try FileStore(path: path, checkpointsInBackground: false).commit { $0["b"] = 2 }
@@ -184,8 +181,7 @@ struct FileStorePermissionTests {
 
     @Test("a user that has lost access to the settings file cannot read later values through an open journal")
     func exposedJournal() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{}")
             #expect(chmod(path, 0o644) == 0)
             let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
@@ -251,8 +247,7 @@ struct FileStorePermissionTests {
 
     @Test("a journal is not replaced when no user loses access")
     func retainedJournal() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{}")
             if geteuid() == 0 { #expect(chown(path, 4_321, 4_322) == 0) }
             #expect(chmod(path, 0o666) == 0)
@@ -275,8 +270,7 @@ struct FileStorePermissionTests {
         .enabled(if: geteuid() == 0, "only root can give files away")
     )
     func narrowingCheckpoint() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let first = FileStore(path: path, checkpointsInBackground: false)
             try first.commit { $0["a"] = 1 }
             try first.checkpoint()
@@ -295,8 +289,7 @@ struct FileStorePermissionTests {
 
     @Test("a journal is narrowed before it has a name that other processes use, and to the settings file")
     func replacedJournalMode() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{}")
             #expect(chmod(path, 0o666) == 0)
             let modes = Mutex<Set<Int>>([])
@@ -329,8 +322,7 @@ struct FileStorePermissionTests {
 
     @Test("a lock has no set-user-ID bits, and its owner can always open it", arguments: [0o6777, 0o000])
     func lockMode(mode: Int) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
@@ -348,8 +340,7 @@ struct FileStorePermissionTests {
         .enabled(if: geteuid() == 0, "only root can give files away")
     )
     func groupOfLock() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
@@ -376,8 +367,7 @@ struct FileStorePermissionTests {
 
     @Test("an empty journal and the lock receive the permissions of a file that is shared later")
     func sharedLater() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
@@ -395,8 +385,7 @@ struct FileStorePermissionTests {
         .enabled(if: geteuid() == 0, "only root can give files away")
     )
     func changedGroup() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{}")
             #expect(chown(path, 0, 4_322) == 0 && chmod(path, 0o640) == 0)
             let store = FileStore(path: path, checkpointsInBackground: false)

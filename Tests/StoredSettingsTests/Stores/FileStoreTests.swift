@@ -18,8 +18,7 @@ struct FileStoreTests {
 
     @Test("setting an equal value writes nothing, also after the value was read back from the file")
     func equalValues() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let (suite, date) = (suite(path), Date(timeIntervalSinceReferenceDate: 0.1))
             let setting = Setting("date", default: Date(), suite: suite)
             setting.value = date
@@ -72,8 +71,7 @@ struct FileStoreTests {
 
     @Test("the first change of a suite that has read nothing contains only the changed keys")
     func changesBeforeReading() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1, "b": 2}"#)
             let suite = suite(path)
             let changes = suite.changes()
@@ -85,8 +83,7 @@ struct FileStoreTests {
 
     @Test("creating a suite opens no file")
     func creatingOpensNothing() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1}"#)
             let opened = Mutex<[String]>([])
             let system = SystemCalls(witness: { call, name in

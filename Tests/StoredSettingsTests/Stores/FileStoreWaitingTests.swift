@@ -18,8 +18,7 @@ struct FileStoreWaitingTests {
 
     @Test("threads that wait for a lock that is never released wait together, and not one after the other")
     func stuckLock() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let count = 3
             let waiting = Mutex<FileStore?>(nil)
             let threads = Mutex<Set<UInt>>([])
@@ -63,8 +62,7 @@ struct FileStoreWaitingTests {
 
     @Test("a process that cannot checkpoint, because another process holds the lock, can still set values")
     func stuckCheckpoint() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let patience = Patience(withoutProgress: .milliseconds(20), withSlowHolder: .milliseconds(20))
             let store = FileStore(path: FilePath(path), lockPatience: .milliseconds(20), writePatience: patience)
             let suite = SettingsSuite(store: store, reporter: reporter)

@@ -80,8 +80,7 @@ struct JournalFormatTests {
         [1, 7 << 32 | 4_096] as [UInt64]
     )
     func otherFormat(version: UInt64, position: UInt64) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             var header = [UInt64](repeating: 0, count: 512)
             (header[0], header[1], header[2]) = (Self.words("SSJOURNL".utf8)[0], version, 42)
             header[8] = position
@@ -119,8 +118,7 @@ struct JournalFormatTests {
 
     @Test("a journal that replaces another one shows that there was a settings file")
     func replacedAfterCheckpoint() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
@@ -161,8 +159,7 @@ struct JournalFormatTests {
 
     @Test("a set writes the documented bytes")
     func written() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["port"] = 9090 }
             try store.commit {
@@ -216,8 +213,7 @@ struct JournalFormatTests {
 
     @Test("a journal that another program has written in the documented format is read")
     func read() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1, "b": 2, "gone": 3}"#)
             try writeJournal(beside: path)
             let store = FileStore(path: path, checkpointsInBackground: false)
@@ -233,8 +229,7 @@ struct JournalFormatTests {
         [false, true]
     )
     func highestEpoch(epoch: UInt32, hasPosition: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"b": 2}"#)
             try writeJournal(beside: path)
             let reader = FileStore(path: path, checkpointsInBackground: false)
@@ -253,8 +248,7 @@ struct JournalFormatTests {
 
     @Test("reading does not change an allocated length that is too large, and sets tolerate it")
     func allocatedLength() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
             let journal = JournalFile(of: path)
             try journal.overwriteWord(at: JournalHeader.allocatedWord * 8, with: 1 << 32)

@@ -37,8 +37,7 @@ struct JournalGrowthTests {
         .deadlockLimit
     )
     func malformedFile() async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             let attempts = Attempts()
             let store = FileStore(path: path, system: attempts.system, journalBound: Self.bound)
             let reader = FileStore(path: path, checkpointsInBackground: false)
@@ -80,8 +79,7 @@ struct JournalGrowthTests {
         .deadlockLimit
     )
     func reports() async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             let (attempts, recorder) = (Attempts(), ErrorRecorder())
             let store = FileStore(path: path, system: attempts.system)
             store.setObserver(recorder)
@@ -103,8 +101,7 @@ struct JournalGrowthTests {
 
     @Test("when the journal cannot be replaced either, sets continue, and the failure is reported once")
     func failedReplacement() async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             let (attempts, recorder) = (Attempts(), ErrorRecorder())
             attempts.isDiskFull.withLock { $0 = true }
             let store = FileStore(

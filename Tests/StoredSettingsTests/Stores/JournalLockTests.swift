@@ -11,8 +11,7 @@ import Testing
 struct JournalLockTests {
     /// Runs a body with the path of a journal.
     private func withJournal(_ body: (_ path: FilePath) async throws -> Void) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try FileStore(path: FilePath(path), checkpointsInBackground: false).commit { $0["a"] = 1 }
             try await body(FilePath(path + ".journal"))
         }
@@ -202,8 +201,7 @@ struct JournalLockTests {
 
     @Test("a commit after the death of a holder recovers what that one has left unfinished", .deadlockLimit)
     func recovery() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             try dieInEpoch(of: FilePath(path + ".journal"))

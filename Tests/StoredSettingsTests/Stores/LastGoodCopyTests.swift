@@ -162,8 +162,7 @@ struct LastGoodCopyTests {
 
     @Test("it loses the permissions that the settings file loses")
     func permissions() async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             try path.overwriteFile(with: "{}")
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
             let store = FileStore(path: path, checkpointsInBackground: false)
@@ -182,8 +181,7 @@ struct LastGoodCopyTests {
 struct UnpublishedRecordTests {
     @Test("a record that was written in part is cleared by the next checkpoint", arguments: [500, 40_000, 100_000])
     func partialRecord(length: Int) async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             let limit = Mutex<Int?>(nil)
             let system = SystemCalls(
                 fault: { call, path in
@@ -222,8 +220,7 @@ struct UnpublishedRecordTests {
         arguments: [false, true]
     )
     func editAfterRename(isTimeSet: Bool) async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             let placed = Interruption(after: .rename) { $0 == path }
             let store = FileStore(path: path, system: placed.system, checkpointsInBackground: false)
             let other = FileStore(path: path, checkpointsInBackground: false)

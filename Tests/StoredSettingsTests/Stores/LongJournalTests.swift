@@ -12,8 +12,7 @@ import Testing
 struct LongJournalTests {
     @Test("a record that is longer than what is read at once is read whole", arguments: [70_000, 1 << 20, 3 << 20])
     func longRecord(length: Int) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, checkpointsInBackground: false)
             let reader = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["before"] = 1 }

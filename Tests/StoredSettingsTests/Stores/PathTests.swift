@@ -150,8 +150,7 @@ struct PathTests {
 
     @Test("a settings file with a length of a terabyte is rejected without being read")
     func enormous() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let reporter = RecordingReporter()
             let suite = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
             try await suite.setStoredValue(1, forKey: "a")

@@ -29,8 +29,7 @@ private final class Owner: StoreObserver {
 struct RareMomentsTests {
     @Test("a commit throws when another thread finds, before the body ends, that the journal was replaced")
     func replacementFoundDuringBody() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let (store, other) = (
                 FileStore(path: path, checkpointsInBackground: false),
                 FileStore(path: path, checkpointsInBackground: false)
@@ -56,8 +55,7 @@ struct RareMomentsTests {
 
     @Test("a commit whose journal is replaced during its body is in the new journal after synchronize()")
     func replacedDuringBody() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let (store, other) = (
                 FileStore(path: path, checkpointsInBackground: false),
                 FileStore(path: path, checkpointsInBackground: false)
@@ -104,8 +102,7 @@ struct RareMomentsTests {
 
     @Test("the last reference to an observer can be released while a commit is recorded")
     func lastReference() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let (store, other) = (
                 FileStore(path: path, checkpointsInBackground: false),
                 FileStore(path: path, checkpointsInBackground: false)
@@ -155,8 +152,7 @@ struct RareMomentsTests {
 
     @Test("a commit that no other process can see throws and has no effect")
     func publishedToNoProcess() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let written = Interruption(after: .write) { $0 == path + ".journal" }
             let store = FileStore(path: path, system: written.system, checkpointsInBackground: false)
             let other = FileStore(path: path, checkpointsInBackground: false)

@@ -14,8 +14,7 @@ import Testing
 struct RareReadsTests {
     @Test("a value that is cached while another thread reads the edited file is read again afterwards")
     func cachedMeanwhile() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1, "b": 1, "text": "old"}"#)
             let mayEnd = DispatchSemaphore(value: 0)
             let reading = Interruption(before: .read) { $0 == path }
@@ -46,8 +45,7 @@ struct RareReadsTests {
 
     @Test("checkpoints at each attempt to read are not taken for damage, also where the checkpoint lock is removed")
     func withoutCheckpointLock() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.commit { $0["n"] = 0 }
             try writer.checkpoint()
@@ -84,8 +82,7 @@ struct RareReadsTests {
         arguments: [true, false]
     )
     func damagedMeanwhile(isOpened: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.commit { $0["a"] = 1 }
             let appended = Mutex(-1)
@@ -121,8 +118,7 @@ struct RareReadsTests {
 
     @Test("records that an unpublished epoch has overwritten are read from the file, and do not count as damaged")
     func unpublishedEpoch() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.commit { $0["a"] = 1 }
             let reporter = RecordingReporter()
@@ -158,8 +154,7 @@ struct RareReadsTests {
 
     @Test("a file that is edited in place, with its times kept, after a checkpoint is read, not taken for known")
     func editedAfterCheckpoint() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             // The times of a file differ from those of its rename once the file system's clock has ticked.
             let ticking = SystemCalls(fault: { call, _ in
                 if call == .rename { SystemCalls.sleep(seconds: 0.03) }
@@ -198,8 +193,7 @@ struct RareReadsTests {
     @Test("a file that a checkpoint has written over is not certain to show a later change by its status")
     func overwritten() async throws {
         // On a disk, the checkpoint might take longer than the check allows.
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             try path.overwriteFile(with: "{\n  \"a\": 1\n}\n")
             let inode = try path.inode
             // As for a file that is mounted alone.

@@ -24,8 +24,7 @@ struct ReadOnlyJournalTests {
 
     @Test("a process without write permission does not repair a damaged journal and does not crash")
     func damaged() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.commit { $0["a"] = 1 }
             try JournalFile(of: path).overwriteWord(at: 4_096 + 24, with: 0)
@@ -41,8 +40,7 @@ struct ReadOnlyJournalTests {
 
     @Test("a file without write permission for its owner stays so, and its journal is writable for the owner")
     func modes() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{}")
             try FileManager.default.setAttributes([.posixPermissions: 0o440], ofItemAtPath: path)
             let store = FileStore(path: path, checkpointsInBackground: false)
@@ -75,8 +73,7 @@ struct CheckpointReporterTests {
 
     @Test("a reporter can checkpoint during a report")
     func checkpointing() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let system = SystemCalls(fault: { call, other in
                 call == .rename && other.hasSuffix(".last-good") ? EIO : nil
             })

@@ -20,8 +20,7 @@ struct ReplacedJournalTests {
 
     @Test("repeated removals of the journal lose no value and report no damage", .deadlockLimit)
     func removed() async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             let recorders = (0..<2).map { _ in ErrorRecorder() }
             let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
             for (store, recorder) in zip(stores, recorders) { store.setObserver(recorder) }
@@ -80,8 +79,7 @@ struct ReplacedJournalTests {
 
     @Test("a value that was cached before it was replaced is read again after it")
     func cached() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
             let (writer, reader) = (SettingsSuite(store: stores[0]), SettingsSuite(store: stores[1]))
             let (number, text) = (Setting("n", default: 0, suite: reader), Setting("text", default: "", suite: reader))
@@ -105,8 +103,7 @@ struct ReplacedJournalTests {
 
     @Test("a checkpoint that begins while the journal is being replaced is announced in the new one")
     func holder() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let other = FileStore(path: path, checkpointsInBackground: false)
             let system = SystemCalls { call, called in
                 guard call == .sync, called.contains("settings.json.journal."), called.hasSuffix(".new"),
@@ -129,8 +126,7 @@ struct ReplacedJournalTests {
 
     @Test("its users look at the path from before the new one has its name")
     func announced() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let known = Mutex<Journal?>(nil)
             let renames = Mutex(0)
             let system = SystemCalls(witness: { call, called in
@@ -153,8 +149,7 @@ struct ReplacedJournalTests {
 
     @Test("a value that was removed does not return when a process has missed two replacements")
     func replacedTwice() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
             func replace() throws {
                 let old = try #require(stores[0].peek { $0.journal.journal })
@@ -181,9 +176,7 @@ struct ReplacedJournalTests {
     )
     func redirected(isDirectory: Bool, hasNewStore: Bool) async throws {
         try await withTemporaryDirectory { directory in
-            for name in ["r1", "r2"] {
-                try FileManager.default.createDirectory(atPath: "\(directory)/\(name)", withIntermediateDirectories: false)
-            }
+            for name in ["r1", "r2"] { #expect(mkdir("\(directory)/\(name)", 0o700) == 0) }
             try "\(directory)/r2/settings.json".overwriteFile(with: #"{"a": 10, "b": 20}"#)
             // A link on the path is replaced, or the file becomes one.
             #expect(symlink("r1", directory + "/current") == 0)

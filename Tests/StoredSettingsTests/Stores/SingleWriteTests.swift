@@ -50,8 +50,7 @@ struct SingleWriteTests {
 
     @Test("of consecutive records of one key only the last is applied, unless there are subscribers")
     func runs() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let (writer, reader) = (SettingsSuite(fileAt: path), SettingsSuite(store: store(path)))
             try await writer.setStoredValue(0, forKey: "a")
             #expect(reader.snapshot() == ["a": 0])
@@ -81,8 +80,7 @@ struct SingleWriteTests {
 
     @Test("where space cannot be allocated, records are written, and a full disk is an error that changes nothing")
     func withoutAllocation() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let faults = Faults()
             faults.fail(.allocate, with: EOPNOTSUPP) { _ in true }
             let store = store(path, faults.system)
@@ -100,8 +98,7 @@ struct SingleWriteTests {
 
     @Test("no record is copied behind the end of a truncated file", arguments: [4_400, 5_000, 8_192])
     func truncatedSpace(size: Int) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = store(path)
             for value in 1...20 { try store.write(.integer(Int128(value)), forKey: "a") }
             try JournalFile(of: path).truncate(to: size)
@@ -116,8 +113,7 @@ struct SingleWriteTests {
 
     @Test("a journal that cannot be mapped as a whole is written to")
     func withoutMapping() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let faults = Faults()
             let store = store(path, faults.system)
             try store.commit { $0["a"] = 1 }
@@ -178,8 +174,7 @@ struct SingleWriteTests {
 
     @Test("a value that equals the one in memory is stored over an edit that was not read yet")
     func edited() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = try openStore(path, #"{"a": 1}"#)
             try path.replaceFile(with: #"{"a": 2}"#)
             // A watch has reported the edit.
@@ -191,8 +186,7 @@ struct SingleWriteTests {
 
     @Test("a user that has lost access to the settings file cannot read a value that is set later")
     func exposed() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = try openStore(path, "{}")
             let handle = FileHandle(forReadingAtPath: path + ".journal")
             let journal = try #require(handle)
@@ -208,8 +202,7 @@ struct SingleWriteTests {
 
     @Test("when a set returns, subscribers have received what other processes set before it")
     func delivery() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let origins = Mutex<[SettingChangeOrigin]>([])
             let observer = WokenObserver { origin in origins.withLock { $0.append(origin) } }
             let store = try openStore(path, "{}")
@@ -222,8 +215,7 @@ struct SingleWriteTests {
 
     @Test("a record that is copied behind the end of a file that was just truncated is appended again")
     func lostSpace() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = try openStore(path, "{}")
             try store.commit { $0["big"] = .string(String(repeating: "x", count: 10_000)) }
             try set(1, "a", in: store)

@@ -44,8 +44,7 @@ struct UnknownContentsTests {
         arguments: [EMFILE, EACCES, EIO, ELOOP]
     )
     func newProcess(number: CInt) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"counter": 41, "port": 1}"#)
             faults.fail(.open, with: number) { $0 == path }
             let suite = suite(path)
@@ -65,8 +64,7 @@ struct UnknownContentsTests {
 
     @Test("setting the value that is in memory stores it while the file cannot be read")
     func equalValue() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"port": 1, "host": "a"}"#)
             faults.fail(.open, with: EMFILE) { $0 == path }
             let suite = suite(path)
@@ -82,8 +80,7 @@ struct UnknownContentsTests {
 
     @Test("an update throws in a process whose values are older than the unreadable file")
     func changedSince() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"counter": 1}"#)
             let suite = suite(path)
             #expect(suite.storedValue(forKey: "counter") == 1)
@@ -103,8 +100,7 @@ struct UnknownContentsTests {
 
     @Test("an update throws when the file's status cannot be determined")
     func unknownStatus() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"counter": 41}"#)
             faults.fail(.status, with: EIO) { $0 == path }
             let suite = suite(path)
@@ -116,8 +112,7 @@ struct UnknownContentsTests {
 
     @Test("an update of a malformed file uses the last good values and throws if there are none")
     func malformed() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let first = suite(path)
             try await first.setStoredValue(41, forKey: "counter")
             try await first.checkpoint()
@@ -161,8 +156,7 @@ struct MissingFileTests {
 
     @Test("a new process uses the last good copy, and its checkpoint restores the file")
     func newProcess() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try await makeFile(path).finish()
             try FileManager.default.removeItem(atPath: path)
             let suite = suite(path)
@@ -178,8 +172,7 @@ struct MissingFileTests {
 
     @Test("a running process retains the values, reports the missing file once and restores it")
     func runningProcess() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let suite = try makeFile(path)
             try FileManager.default.removeItem(atPath: path)
             await eventually("the missing file is reported") {
@@ -197,8 +190,7 @@ struct MissingFileTests {
 
     @Test("an explicit checkpoint restores the file even if nothing was set")
     func explicitCheckpoint() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try await makeFile(path).finish()
             try FileManager.default.removeItem(atPath: path)
             try await suite(path).checkpoint()
@@ -208,8 +200,7 @@ struct MissingFileTests {
 
     @Test("a starting process waits for a file that an editor has moved aside")
     func movedAside() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try await makeFile(path).finish()
             try path.replaceFile(with: #"{"counter": 100}"#)
             #expect(rename(path, path + "~") == 0)
@@ -227,8 +218,7 @@ struct MissingFileTests {
 
     @Test("an update throws when the file and its copy are missing but the journal shows that there was a file")
     func withoutCopy() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try await makeFile(path).finish()
             try FileManager.default.removeItem(atPath: path)
             try FileManager.default.removeItem(atPath: path + ".last-good")
@@ -246,8 +236,7 @@ struct MissingFileTests {
 
     @Test("no values remain when the file, its copy and its journal are removed")
     func allRemoved() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let running = try makeFile(path)
             for suffix in [".journal", ".last-good", ""] {
                 try FileManager.default.removeItem(atPath: path + suffix)
@@ -265,8 +254,7 @@ struct MissingFileTests {
 
     @Test("an empty object in the file removes all values")
     func startingOver() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let suite = try makeFile(path)
             try path.replaceFile(with: "{}")
             await eventually("no value is left") {

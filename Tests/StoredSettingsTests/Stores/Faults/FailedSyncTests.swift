@@ -31,8 +31,7 @@ struct FailedSyncTests {
 
     @Test("a process whose own call succeeds reports the failure that another process received meanwhile")
     func failedElsewhere() async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             let other = FileStore(path: path, checkpointsInBackground: false)
             let synchronizing = Interruption(before: .sync) { $0 == path + ".journal" }
             // The other process called at the same time, and the system has told that one.

@@ -83,8 +83,7 @@ struct LostJournalTests {
 
     @Test("values that a checkpoint of another process has not written are kept", arguments: Loss.all, [false, true])
     fileprivate func checkpointOfAnother(loss: Loss, hasFile: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = try setDuringCheckpoint(path, hasFile: hasFile)
             try loss.apply(to: JournalFile(of: path))
             try Self.add(1, to: "n", in: store)
@@ -94,8 +93,7 @@ struct LostJournalTests {
 
     @Test("an edit after a checkpoint of another process stands for the keys it has changed", arguments: [false, true])
     func editAfterCheckpoint(hasFile: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = try setDuringCheckpoint(path, hasFile: hasFile)
             try JournalFile(of: path).remove()
             try path.replaceFile(with: #"{"n": 7, "k": 1}"#)
@@ -106,8 +104,7 @@ struct LostJournalTests {
 
     @Test("a value that is set in the new journal after the loss was noticed stands")
     func recordAfterNotice() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = Self.store(path)
             try store.commit { $0["n"] = 1 }
             try store.commit { $0["k"] = 1 }
@@ -132,8 +129,7 @@ struct LostJournalTests {
         arguments: [false, true]
     )
     func editWithoutJournal(isEverythingDue: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = Self.store(path)
             try store.commit { $0["mine"] = 1 }
             try JournalFile(of: path).truncate(to: 0)
@@ -150,8 +146,7 @@ struct LostJournalTests {
 
     @Test("a record that is appended to the lost journal later does not replace a value of the new one")
     func lateRecord() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let (store, late) = (Self.store(path), Self.store(path))
             try store.commit { $0["mine"] = 1 }
             try late.commit { $0["late"] = 1 }
@@ -175,8 +170,7 @@ struct LostJournalTests {
         arguments: [true, false]
     )
     func lostEpochs(isSetBefore: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let (store, other) = (Self.store(path), Self.store(path))
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
@@ -197,8 +191,7 @@ struct LostJournalTests {
 
     @Test("an edit that is read before a value is taken over does not replace it")
     func editBeforeTakingOver() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = Self.store(path)
             try store.commit { $0["n"] = 1 }
             try store.checkpoint()
@@ -220,8 +213,7 @@ struct LostJournalTests {
 
     @Test("an edit that is being read while a value is taken over does not replace it")
     func editWhileTakingOver() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"n": 1}"#)
             let reading = Interruption(before: .read) { $0 == path }
             let (store, writer) = (Self.store(path, reading.system), Self.store(path))
@@ -243,8 +235,7 @@ struct LostJournalTests {
 
     @Test("a value that was set in the new journal and is in the file stands", arguments: Loss.whole, [false, true])
     fileprivate func newerCheckpoint(loss: Loss, hasFile: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = try setDuringCheckpoint(path, hasFile: hasFile)
             try loss.apply(to: JournalFile(of: path))
             let other = Self.store(path)
@@ -260,8 +251,7 @@ struct LostJournalTests {
 
     @Test("a value that another process has set later, and a checkpoint has written, stands", arguments: [false, true])
     func laterRecordInFile(hasFile: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = try setDuringCheckpoint(path, hasFile: hasFile)
             let other = Self.store(path)
             try other.commit { $0["n"] = 20 }
@@ -291,8 +281,7 @@ struct LostJournalTests {
 
     @Test("what another process knows beyond the first to come is merged", arguments: Loss.all)
     fileprivate func laterProcess(loss: Loss) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let stores = (0..<3).map { _ in Self.store(path) }
             try stores[0].commit { $0["n"] = 1 }
             for store in stores { #expect(store.value(forKey: "n") == 1) }

@@ -75,8 +75,7 @@ struct NewSiblingTests {
 
     @Test("a file that another process creates first is used", arguments: [".journal", ".lock"])
     func createdFirst(suffix: String) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try share(path)
             let other = store(path)
             let system = system(before: path + suffix) {
@@ -122,8 +121,7 @@ struct NewSiblingTests {
         [EINVAL, ENOSYS, ENOTSUP, EPERM]
     )
     func withoutExclusiveRename(suffix: String, number: CInt) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try share(path)
             let hasFailed = Mutex(false)
             let system = system(before: path + suffix) {
@@ -140,8 +138,7 @@ struct NewSiblingTests {
 
     @Test("no draft remains when one cannot be named", arguments: [".journal", ".lock"])
     func failedRename(suffix: String) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try share(path)
             let store = store(path, system(before: path + suffix) { ENOSPC })
             expectError(.writeFailed) {

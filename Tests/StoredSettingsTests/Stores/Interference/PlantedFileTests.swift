@@ -255,8 +255,7 @@ struct PlantedFileTests {
 
     @Test("a file of this user in place of the lock keeps its contents, its owner and its mode")
     func ownFileAsLock() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{}")
             #expect(chmod(path, 0o644) == 0)
             if Self.isRoot { #expect(chown(path, Self.otherUser, Self.otherGroup) == 0) }

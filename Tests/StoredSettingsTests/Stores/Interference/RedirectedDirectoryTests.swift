@@ -134,7 +134,8 @@ struct RedirectedDirectoryTests {
     @Test(
         "no file of root is changed, created or given away, whenever the directory is redirected, and for how long",
         arguments: [
-            (true, "", 1_000), (true, "/server", 1_000), (true, "/server", 4), (false, "", 1_000), (false, "/server", 1_000),
+            (true, "", 1_000), (true, "/server", 1_000), (true, "/server", 4), (false, "", 1_000),
+            (false, "/server", 1_000),
         ]
     )
     func everyMoment(withSuite: Bool, suffix: String, duration: Int) async throws {

@@ -72,8 +72,7 @@ struct RestoredJournalTests {
 
     @Test("what a process sets in the copy, and what another one knew, are merged", arguments: Restoring.allCases)
     func merged(restoring: Restoring) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["n"] = 1 }
             let journal = JournalFile(of: path)
@@ -93,8 +92,7 @@ struct RestoredJournalTests {
 
     @Test("a copy that is restored over a journal which had replaced it in the same file does not stop sets")
     func restoredAfterTruncation() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, checkpointsInBackground: false)
             let other = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["n"] = 1 }

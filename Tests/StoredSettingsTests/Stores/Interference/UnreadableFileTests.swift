@@ -30,8 +30,7 @@ struct UnreadableFileTests {
 
     @Test("synchronizing throws while the journal cannot be opened, since other processes may have set values in it")
     func synchronizing() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             let other = FileStore(path: path, checkpointsInBackground: false)
             try other.write { $0["a"] = 1 }
             try other.checkpoint()
@@ -54,8 +53,7 @@ struct UnreadableFileTests {
         arguments: [EACCES, EPERM, EIO]
     )
     func unreadable(number: CInt) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             let suite = suite(path)
             let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
             try await a.set(1)
@@ -90,8 +88,7 @@ struct UnreadableFileTests {
 
     @Test("with an unreadable journal the file's values are read and sets fail, and no value is lost")
     func unreadableJournal() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1}"#)
             let writer = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
             try await writer.setStoredValue(2, forKey: "b")
