@@ -128,30 +128,3 @@ private final class LockAttempts: Sendable {
     var count: Int { counts.withLock { $0.values.reduce(0, +) } }
     var countOfThisThread: Int { counts.withLock { $0[SystemCalls.currentThread(), default: 0] } }
 }
-
-/// The result of work on a thread that may block.
-private final class Outcome: Sendable {
-    private struct State {
-        var error: (any Error)?
-        var isOver = false
-    }
-
-    private let state = Mutex(State())
-
-    init(_ work: @escaping @Sendable () throws -> Void) {
-        Thread.detachNewThread {
-            var error: (any Error)?
-            do {
-                try work()
-            } catch let failure {
-                error = failure
-            }
-            self.state.withLock { [error] in $0 = State(error: error, isOver: true) }
-        }
-    }
-
-    var isOver: Bool { state.withLock { $0.isOver } }
-    var hasSucceeded: Bool { state.withLock { $0.isOver && $0.error == nil } }
-    /// The code of the error; `nil` if the error is not a `SettingsError`.
-    var code: SettingsError.Code? { state.withLock { ($0.error as? SettingsError)?.code } }
-}

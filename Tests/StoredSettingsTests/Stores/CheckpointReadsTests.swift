@@ -37,21 +37,14 @@ struct CheckpointReadsTests {
     @Test("an edit in place that preserves length and times is read and not overwritten", arguments: [false, true])
     func editWithTimesKept(isNoticedByCheckpoint: Bool) async throws {
         try await withSettingsPath { path in
-            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            let stores = (0..<2).map { _ in makeStore(path) }
             try stores[0].commit { $0["a"] = 1 }
             try stores[0].checkpoint()
             for store in stores {
                 store.lookAndWait()
                 #expect(store.contents() == ["a": 1])
             }
-            // Wait until the file is old enough for its times to be trusted.
-            await eventually("the file has settled") {
-                stores.allSatisfy { store in
-                    store.look()
-                    _ = store.contents()
-                    return store.peek { $0.settings.reading?.isCertain == true }
-                }
-            }
+            for store in stores { await store.untilSettled() }
             var status = stat()
             #expect(stat(path, &status) == 0)
             let descriptor = open(path, O_WRONLY)
@@ -69,7 +62,7 @@ struct CheckpointReadsTests {
             }
             try stores[1].commit { $0["y"] = 8 }
             try stores[1].checkpoint()
-            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "a") == 2)
+            #expect(makeStore(path).value(forKey: "a") == 2)
         }
     }
 
@@ -77,10 +70,10 @@ struct CheckpointReadsTests {
     func journalFollower() async throws {
         try await withSettingsPath { path in
             let counter = ReadCounter(path)
-            let writer = FileStore(path: path, system: Self.delayedRenames, checkpointsInBackground: false)
+            let writer = makeStore(path, Self.delayedRenames)
             try writer.commit { $0["n"] = 0 }
             try writer.checkpoint()
-            let reader = FileStore(path: path, system: counter.system, checkpointsInBackground: false)
+            let reader = makeStore(path, counter.system)
             #expect(reader.contents() == ["n": 0])
             let before = counter.count
             for round in 1...3 {
@@ -100,12 +93,8 @@ struct CheckpointReadsTests {
                 reader.look()
                 return reader.value(forKey: "edited") == true
             }
-            // The file is read at each check until it is old enough for its times to be trusted.
-            await eventually("the file has settled") {
-                reader.look()
-                _ = reader.contents()
-                return reader.peek { $0.settings.reading?.isCertain == true }
-            }
+            // Until then, the file is read at each check.
+            await reader.untilSettled()
             let afterEdit = counter.count
             #expect(afterEdit > before)
             try writer.commit { $0["n"] = 50 }
@@ -123,19 +112,13 @@ struct CheckpointReadsTests {
     )
     func mergedEdit(isFollowing: Bool) async throws {
         try await withSettingsPath { path in
-            let writer = FileStore(path: path, system: Self.delayedRenames, checkpointsInBackground: false)
+            let writer = makeStore(path, Self.delayedRenames)
             try writer.commit { $0["n"] = 1 }
             try writer.checkpoint()
-            let reader = FileStore(path: path, checkpointsInBackground: false)
+            let reader = makeStore(path)
             #expect(reader.contents() == ["n": 1])
             // A process that trusts the times of the file, and follows the journal, reads the file only after an edit.
-            if isFollowing {
-                await eventually("the file has settled") {
-                    reader.look()
-                    _ = reader.contents()
-                    return reader.peek { $0.settings.reading?.isCertain == true }
-                }
-            }
+            if isFollowing { await reader.untilSettled() }
             try path.replaceFile(with: #"{"n": 1, "edited": true}"#)
             for number in [1, 2] as [StoredValue] {
                 try writer.commit { $0["m"] = number }
@@ -153,8 +136,8 @@ struct CheckpointReadsTests {
             try path.overwriteFile(with: #"{"n": 1}"#)
             let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
             let reading = Interruption(before: .read) { $0 == path }
-            let reader = FileStore(path: path, system: reading.system, checkpointsInBackground: false)
-            let writer = FileStore(path: path, checkpointsInBackground: false)
+            let reader = makeStore(path, reading.system)
+            let writer = makeStore(path)
             try writer.write { $0["other"] = 1 }
             #expect(reader.contents() == ["n": 1, "other": 1])
             try path.replaceFile(with: #"{"n": 1, "edited": true}"#)
@@ -193,7 +176,7 @@ struct CheckpointReadsTests {
     func editDuringTransaction() async throws {
         try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1}"#)
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             let recorder = CommitRecording()
             store.setObserver(recorder)
             #expect(store.contents() == ["a": 1])
@@ -214,12 +197,12 @@ struct CheckpointReadsTests {
     @Test("a record that is overwritten while it is read is not reported as damaged")
     func recordOverwrittenDuringRead() async throws {
         try await withSettingsPath { path in
-            let writer = FileStore(path: path, checkpointsInBackground: false)
+            let writer = makeStore(path)
             try writer.write { $0["n"] = 1 }
             try writer.checkpoint()
             let reading = Interruption(before: .read) { $0 == path + ".journal" }
             let reporter = RecordingReporter()
-            let store = FileStore(path: path, system: reading.system, checkpointsInBackground: false)
+            let store = makeStore(path, reading.system)
             let reader = SettingsSuite(store: store, reporter: reporter)
             #expect(reader.storedValue(forKey: "n") == 1)
             try writer.write { $0["n"] = 2 }

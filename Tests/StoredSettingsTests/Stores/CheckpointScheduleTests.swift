@@ -99,7 +99,7 @@ struct CheckpointScheduleTests {
     func correctedFile() async throws {
         try await withSettingsPath { path in
             try path.overwriteFile(with: "{")
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             #expect(store.contents().isEmpty)
             let error = try #require(store.problem)
             // After this many failures, the delay is a minute.

@@ -48,7 +48,7 @@ struct CheckpointTests {
                         return full
                     } ? ENOSPC : nil
             }
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             let suite = SettingsSuite(store: store, reporter: reporter)
             isFull.withLock { $0 = true }
             try await suite.setStoredValue(2, forKey: "c")
@@ -64,7 +64,7 @@ struct CheckpointTests {
     @Test("preparing the space of the next record changes no byte, and fails silently if the file has lost it")
     func preparedSpace() async throws {
         try await withSettingsPath { path in
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             store.schedule.hasCommitted.store(true, ordering: .relaxed)
             var space: RecordSpace?
             // A set maps the journal if another one has examined its path a moment ago.
@@ -85,14 +85,14 @@ struct CheckpointTests {
             #expect(try Data(contentsOf: journal).count == JournalFile.headerSize)
             try store.write(0, forKey: "a")
             #expect(store.value(forKey: "a") == 0)
-            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "a") == 0)
+            #expect(makeStore(path).value(forKey: "a") == 0)
         }
     }
 
     @Test("a process that does nothing checkpoints the records of another process that has died")
     func recordsOfDeadProcess() async throws {
         try await withSettingsPath { path in
-            let writer = FileStore(path: path, checkpointsInBackground: false)
+            let writer = makeStore(path)
             try writer.commit { $0["n"] = 1 }
             try writer.checkpoint()
             let idle = FileStore(path: path)

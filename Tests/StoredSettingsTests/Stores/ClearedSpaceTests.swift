@@ -16,13 +16,8 @@ struct ClearedSpaceTests {
         .string(secret + String(repeating: "x", count: length))
     }
 
-    /// The names of the files in a directory that contain the secret's bytes.
     private func holders(in directory: String) throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: directory)
-            .filter { name in
-                let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(name)"))
-                return bytes.range(of: Data(Self.secret.utf8)) != nil
-            }
+        try files(in: directory, containing: Self.secret)
     }
 
     /// An interruption when a checkpoint releases the journal's lock, after it has determined the contents to write.
@@ -36,7 +31,7 @@ struct ClearedSpaceTests {
     func removed(length: Int, isStored: Bool) async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["kept"] = 1 }
             try store.commit { $0["token"] = Self.value(length) }
             if isStored {
@@ -47,7 +42,7 @@ struct ClearedSpaceTests {
             try store.checkpoint()
             #expect(try holders(in: directory) == [])
             try store.commit { $0["kept"] = 2 }
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["kept": 2])
+            #expect(makeStore(path).contents() == ["kept": 2])
         }
     }
 
@@ -55,7 +50,7 @@ struct ClearedSpaceTests {
     func severalStores() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
-            let stores = (0..<3).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            let stores = (0..<3).map { _ in makeStore(path) }
             for round in 0..<30 {
                 try stores[round % 3].commit { $0["token"] = Self.value(round * 37 % 500) }
                 try stores[round % 2].commit { $0["token"] = nil }
@@ -72,14 +67,14 @@ struct ClearedSpaceTests {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let during = Self.duringCheckpoint()
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let other = makeStore(path)
             let store = FileStore(
                 path: path,
                 system: during.system,
                 checkpointsInBackground: false,
                 journalBound: bound
             )
-            let reader = FileStore(path: path, checkpointsInBackground: false)
+            let reader = makeStore(path)
             for _ in 0..<10 { try store.commit { $0["token"] = Self.value(500) } }
             #expect(reader.value(forKey: "token") == Self.value(500))
             try store.commit { $0["token"] = nil }
@@ -87,7 +82,7 @@ struct ClearedSpaceTests {
             try store.checkpoint()
             #expect(other.value(forKey: "late") == 1)
             #expect(try holders(in: directory) == [])
-            for store in [store, reader, FileStore(path: path, checkpointsInBackground: false)] {
+            for store in [store, reader, makeStore(path)] {
                 #expect(store.contents() == ["late": 1])
             }
             // The next checkpoint clears the space of the records that were moved to the front.
@@ -96,7 +91,7 @@ struct ClearedSpaceTests {
             during.run { try other.commit { $0["late"] = 2 } }
             try store.checkpoint()
             #expect(try holders(in: directory) == [])
-            for store in [store, reader, FileStore(path: path, checkpointsInBackground: false)] {
+            for store in [store, reader, makeStore(path)] {
                 #expect(store.contents() == ["late": 2])
             }
         }
@@ -107,8 +102,8 @@ struct ClearedSpaceTests {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let during = Self.duringCheckpoint()
-            let other = FileStore(path: path, checkpointsInBackground: false)
-            let store = FileStore(path: path, system: during.system, checkpointsInBackground: false)
+            let other = makeStore(path)
+            let store = makeStore(path, during.system)
             try store.commit { $0["kept"] = 1 }
             during.run { try other.commit { $0["token"] = Self.value(500) } }
             try store.checkpoint()
@@ -117,7 +112,7 @@ struct ClearedSpaceTests {
             during.run { try other.commit { $0["kept"] = 2 } }
             try store.checkpoint()
             #expect(try holders(in: directory) == [])
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["kept": 2])
+            #expect(makeStore(path).contents() == ["kept": 2])
         }
     }
 
@@ -129,9 +124,7 @@ struct ClearedSpaceTests {
             let system = SystemCalls(fault: { call, called in
                 isFailing.withLock(\.self) && call == .write && called == path + ".journal" ? EIO : nil
             })
-            let (store, recorder) = (
-                FileStore(path: path, system: system, checkpointsInBackground: false), ErrorRecorder()
-            )
+            let (store, recorder) = (makeStore(path, system), ErrorRecorder())
             store.setObserver(recorder)
             try store.commit { $0["token"] = Self.value(10) }
             try store.commit { $0["token"] = nil }
@@ -149,13 +142,13 @@ struct ClearedSpaceTests {
     func damaged() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["kept"] = 1 }
             let end = try JournalFile(of: path).end
             try store.commit { $0["token"] = Self.value(10) }
             try store.commit { $0["token"] = nil }
             try JournalFile(of: path).overwriteWord(at: end + 8, with: 1)
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let other = makeStore(path)
             try other.commit { $0["kept"] = 2 }
             try other.checkpoint()
             #expect(try holders(in: directory) == [])
@@ -188,7 +181,7 @@ struct ClearedSpaceTests {
                     leaks.withLock { $0.append("\(error)") }
                 }
             })
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             try store.commit { $0["kept"] = 1 }
             try store.checkpoint()
             try store.commit { $0["token"] = Self.value(10) }
@@ -205,7 +198,7 @@ struct ClearedSpaceTests {
     @Test("a replaced value is in no file after the next checkpoint")
     func replaced() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
-            let store = FileStore(path: directory + "/settings.json", checkpointsInBackground: false)
+            let store = makeStore(directory + "/settings.json")
             try store.commit { $0["token"] = Self.value(10) }
             try store.checkpoint()
             try store.commit { $0["token"] = "new" }

@@ -93,8 +93,8 @@ struct CommentedFileTests {
                 if call == .rename { SystemCalls.sleep(seconds: 0.03) }
                 return nil
             })
-            let first = FileStore(path: path, system: delayed, checkpointsInBackground: false)
-            let second = FileStore(path: path, system: witness, checkpointsInBackground: false)
+            let first = makeStore(path, delayed)
+            let second = makeStore(path, witness)
             // Both have the journal open from here on.
             try first.commit { $0["port"] = 79 }
             try first.checkpoint()
@@ -142,7 +142,7 @@ struct CommentedFileTests {
         try await withSettingsPath { path in
             let commented = "{\n  // a\n  \"a\": 1\n}\n"
             let drafting = Interruption(after: .write) { $0.hasSuffix(".new") }
-            let store = FileStore(path: path, system: drafting.system, checkpointsInBackground: false)
+            let store = makeStore(path, drafting.system)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             drafting.run { try path.replaceFile(with: commented) }

@@ -25,7 +25,7 @@ struct DiskOrderTests {
     @Test("moved records are on disk before the header that refers to them")
     func movedRecords() async throws {
         try await withSettingsPath { path in
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let other = makeStore(path)
             let syncs = Mutex(0)
             let safe = Mutex<[UInt8]>([])
             let system = SystemCalls(witness: { call, called in
@@ -55,7 +55,7 @@ struct DiskOrderTests {
             #expect(store.contents()["late"] == 1)
             // The disk has the new header, but nothing written after it.
             let image = try image(of: path, journal: now[..<4_096] + before[4_096...])
-            let found = FileStore(path: image, checkpointsInBackground: false).contents()
+            let found = makeStore(image).contents()
             #expect(found.count == 11)
             #expect(found["late"] == 1, "the late record was synchronized")
         }
@@ -64,7 +64,7 @@ struct DiskOrderTests {
     @Test("a renamed file is synchronized itself where its directory cannot be", arguments: [EINVAL, EACCES])
     func directoryWithoutSync(number: CInt) async throws {
         try await withSettingsPath { path in
-            try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
+            try makeStore(path).commit { $0["a"] = 1 }
             let calls = Mutex<[(call: SystemCalls.Name, path: String)]>([])
             let system = SystemCalls { call, called in
                 let isSibling = called.hasSuffix(".journal") || called.hasSuffix(".new")
@@ -72,7 +72,7 @@ struct DiskOrderTests {
                 calls.withLock { $0.append((call, called)) }
                 return nil
             }
-            try FileStore(path: path, system: system, checkpointsInBackground: false).checkpoint()
+            try makeStore(path, system).checkpoint()
             let made = calls.withLock { $0 }
             let rename = try #require(made.lastIndex { $0.call == .rename })
             #expect(made[rename...].contains { $0.call == .sync && $0.path.hasSuffix(".new") })
@@ -82,7 +82,7 @@ struct DiskOrderTests {
     @Test("records are not moved over others that the header on the disk counts on")
     func longTail() async throws {
         try await withSettingsPath { path in
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let other = makeStore(path)
             let safe = Mutex<[UInt8]>([])
             // Longer than half of the space before it, which may be reused, and shorter than all of that space. The journal
             // stays below twice its bound, so that it is not replaced.
@@ -104,7 +104,7 @@ struct DiskOrderTests {
             // The disk has the header from before, and what was written behind it since.
             let (before, now) = (safe.withLock { $0 }, try JournalFile(of: path).bytes)
             let image = try image(of: path, journal: before[..<4_096] + now[4_096...])
-            let found = FileStore(path: image, checkpointsInBackground: false).contents()
+            let found = makeStore(image).contents()
             #expect(found.count == 11)
             #expect(found["late"] == late, "it was synchronized")
         }
@@ -113,7 +113,7 @@ struct DiskOrderTests {
     @Test("the disk gets the header before a record is written over one that the old header counts on")
     func limit() async throws {
         try await withSettingsPath { path in
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let other = makeStore(path)
             let calls = Mutex<[SystemCalls.Name]>([])
             let syncs = Mutex(0)
             let system = SystemCalls(witness: { call, called in
@@ -166,7 +166,7 @@ struct DiskOrderTests {
                     } catch { Issue.record(error) }
                 }
             )
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             let big = StoredValue.string(String(repeating: "x", count: 5_000))
             try store.commit { $0["a"] = 1 }
             try store.commit { $0["big"] = big }
@@ -178,7 +178,7 @@ struct DiskOrderTests {
             // Pages reach the disk in any order: here only the third.
             let image = try image(of: path, journal: before[..<8_192] + now[8_192...])
             #expect(try path.fileContents.contains("\"a\": 2"))
-            let found = FileStore(path: image, checkpointsInBackground: false).contents()
+            let found = makeStore(image).contents()
             #expect(found["a"] == 2, "the value was checkpointed and synchronized")
         }
     }
@@ -194,7 +194,7 @@ struct DiskOrderTests {
                     safe.withLock { $0 = bytes }
                 } catch { Issue.record(error) }
             })
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             try store.commit { $0["b"] = 1 }
             try store.checkpoint()
             // A record as long as a page, and one after it, in an epoch whose header is not on disk.
@@ -206,7 +206,7 @@ struct DiskOrderTests {
             let stale = try safe.withLock { Array($0.prefix(page)) } + JournalFile(of: path).bytes.dropFirst(page)
             let first = try image(of: path, journal: stale, named: "first")
             // The epoch starts again under the same number, and its first record is synchronized.
-            let next = FileStore(path: first, checkpointsInBackground: false)
+            let next = makeStore(first)
             try next.commit { $0["b"] = 2 }
             try next.checkpoint()
             try next.commit { $0["a"] = pageOf("n") }
@@ -219,7 +219,7 @@ struct DiskOrderTests {
             #expect(old.count == new.count)
             #expect(old != new)
             let second = try image(of: first, journal: now.prefix(2 * page) + old, named: "second")
-            let found = FileStore(path: second, checkpointsInBackground: false).contents()
+            let found = makeStore(second).contents()
             #expect(
                 found == ["a": pageOf("n"), "b": 2],
                 "synchronized values are present, and no older record overrides them"

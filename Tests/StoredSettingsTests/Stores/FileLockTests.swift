@@ -215,7 +215,7 @@ struct SlowCheckpointTests {
             }
             let counter = CallCounter(path + ".lock")
             let patience = Duration.milliseconds(50)
-            let holder = FileStore(path: path, system: drafting.system, checkpointsInBackground: false)
+            let holder = makeStore(path, drafting.system)
             let waiter = FileStore(
                 path: path,
                 system: counter.system,
@@ -270,7 +270,7 @@ struct SlowCheckpointTests {
     @Test("a holder that was killed is forgotten by the next process that acquires the journal's lock")
     func killedJournalHolder() async throws {
         try await withSettingsPath { path in
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.write { $0["a"] = 1 }
             let page = try #require(store.peek { $0.journal.journal?.page })
             var holder = try #require(LockHolder.current)

@@ -21,12 +21,9 @@ struct FileStoreEditTests {
         try await withSettingsPath(inMemory: true) { path in
             let reading = Interruption(after: .read) { $0 == path }
             try path.replaceFile(with: #"{"n": 1}"#)
-            let store = FileStore(path: path, system: reading.system, checkpointsInBackground: false)
+            let store = makeStore(path, reading.system)
             #expect(store.contents() == ["n": 1])
-            await eventually("the file has settled") {
-                store.look()
-                return store.peek { $0.settings.reading?.isCertain == true }
-            }
+            await store.untilSettled()
             try path.replaceFile(with: #"{"n": 2}"#)
             // The file is open, and is replaced before its contents become visible.
             reading.run {
@@ -43,7 +40,7 @@ struct FileStoreEditTests {
     func brokenAgain() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             let suite = SettingsSuite(store: store, reporter: reporter)
             for line in 1...3 {
                 // Old enough not to be one that an editor is writing.
@@ -151,7 +148,7 @@ struct FileStoreEditTests {
             try path.overwriteFile(
                 with: "{\n  \"nested\": {\"port\": 1},\n  \"port\" : \"no\",\n  \"other\": {\"port\": 2}\n}\n"
             )
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             let suite = SettingsSuite(store: store, reporter: reporter)
             let port = Setting("port", default: 8_080, suite: suite)
             #expect(port.value == 8_080)
@@ -175,7 +172,7 @@ struct FileStoreEditTests {
             }
             let path = directory + "/settings.json"
             #expect(symlink("a/settings.json", path) == 0)
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             // As if it made checkpoints in the background: it does not look at the path for each set.
             store.schedule.hasCommitted.store(true, ordering: .relaxed)
@@ -184,14 +181,14 @@ struct FileStoreEditTests {
             store.versionStamp.mustLook()
             try store.commit { $0["n"] = 2 }
             #expect(FileManager.default.fileExists(atPath: directory + "/b/settings.json.journal"))
-            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "n") == 2)
+            #expect(makeStore(path).value(forKey: "n") == 2)
         }
     }
 
     @Test("a FIFO that takes the place of the file makes no process wait")
     func fifo() async throws {
         try await withSettingsPath { path in
-            try FileStore(path: path, checkpointsInBackground: false).write { $0["w"] = 0 }
+            try makeStore(path).write { $0["w"] = 0 }
             #expect(mkfifo(path, 0o600) == 0)
             let suite = suite(path)
             #expect(suite.keys == ["w"])

@@ -59,7 +59,7 @@ struct FileStoreFaultTests {
                     return count == 0 ? EBADF : nil
                 }
             }
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             let suite = SettingsSuite(store: store, reporter: reporter)
             for number in 0..<1_000 {
                 try await suite.setStoredValue(.integer(Int128(number)), forKey: "a")
@@ -78,7 +78,7 @@ struct FileStoreFaultTests {
     func appendOnlyDirectory() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            let store = makeStore(path, faults.system)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             for call in [SystemCalls.Name.rename, .unlink] { faults.fail(call, with: EPERM) }
@@ -100,7 +100,7 @@ struct FileStoreFaultTests {
     @Test("a problem of checkpoints that write the file is reported once until it changes or is over")
     func lastingProblem() async throws {
         try await withSettingsPath { path in
-            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            let store = makeStore(path, faults.system)
             let suite = SettingsSuite(store: store, reporter: reporter)
             func checkpoint(_ numbers: ClosedRange<Int>) throws {
                 for number in numbers {
@@ -141,7 +141,7 @@ struct FileStoreFaultTests {
                 #expect(SystemCalls.mapZeros(at: page.address(ofWord: 0), SharedPage.size))
                 return nil
             }
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             try store.commit { $0["a"] = 1 }
             current.withLock { $0 = store }
             for number in 2...3 {
@@ -153,7 +153,7 @@ struct FileStoreFaultTests {
             current.withLock { $0 = nil }
             #expect(store.value(forKey: "a") == 1)
             try store.commit { $0["b"] = 2 }
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1, "b": 2])
+            #expect(makeStore(path).contents() == ["a": 1, "b": 2])
         }
     }
 

@@ -23,7 +23,7 @@ struct FileStorePermissionTests {
     )
     func brokenFile(isOpen: Bool) async throws {
         try await withSettingsPath { path in
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(chmod(path, 0o644) == 0)
@@ -32,7 +32,7 @@ struct FileStorePermissionTests {
             #expect(try (path + ".last-good").filePermissions == 0o644)
             #expect(chmod(path, 0o600) == 0)
             try path.overwriteFile(with: "{bad")
-            let later = isOpen ? store : FileStore(path: path, checkpointsInBackground: false)
+            let later = isOpen ? store : makeStore(path)
             later.look()
             #expect(later.value(forKey: "a") == 2)
             try later.commit { $0["token"] = "secret" }
@@ -135,12 +135,12 @@ struct FileStorePermissionTests {
         try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1}"#)
             #expect(chown(path, 0, 4_322) == 0 && chmod(path, mode_t(mode)) == 0)
-            try FileStore(path: path, checkpointsInBackground: false).commit { $0["b"] = 2 }
+            try makeStore(path).commit { $0["b"] = 2 }
             #expect(try (path + ".journal").filePermissions == mode)
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1, "b": 2])
+            #expect(makeStore(path).contents() == ["a": 1, "b": 2])
             #expect(try (path + ".journal").filePermissions == mode, "the group is the same")
             #expect(chown(path + ".journal", 0, 4_323) == 0)
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1, "b": 2])
+            #expect(makeStore(path).contents() == ["a": 1, "b": 2])
             #expect(try (path + ".journal").filePermissions == 0o600)
         }
     }
@@ -161,7 +161,7 @@ struct FileStorePermissionTests {
                     #expect(try path.filePermissions == (path.hasSuffix("new") ? 0o700 : 0o600), "\(path)")
                 }
             }
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             try expectOwner([directory + "/new"] + suffixes.map { path + $0 })
@@ -184,7 +184,7 @@ struct FileStorePermissionTests {
         try await withSettingsPath { path in
             try path.overwriteFile(with: "{}")
             #expect(chmod(path, 0o644) == 0)
-            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            let stores = (0..<2).map { _ in makeStore(path) }
             for store in stores { try store.commit { $0["a"] = 1 } }
             let handle = FileHandle(forReadingAtPath: path + ".journal")
             let journal = try #require(handle)
@@ -209,7 +209,7 @@ struct FileStorePermissionTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             #expect(chown(directory, 4_321, 4_322) == 0)
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             let old = try #require(store.peek { $0.journal.journal })
             old.noteExposure()
@@ -253,7 +253,7 @@ struct FileStorePermissionTests {
             #expect(chmod(path, 0o666) == 0)
             // A user that cannot give files away.
             let system = SystemCalls { call, _ in call == .changeOwner ? EPERM : nil }
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             let inode = try (path + ".journal").inode
@@ -271,12 +271,12 @@ struct FileStorePermissionTests {
     )
     func narrowingCheckpoint() async throws {
         try await withSettingsPath { path in
-            let first = FileStore(path: path, checkpointsInBackground: false)
+            let first = makeStore(path)
             try first.commit { $0["a"] = 1 }
             try first.checkpoint()
             for path in [path, path + ".journal"] { #expect(chown(path, 0, 4_322) == 0 && chmod(path, 0o664) == 0) }
             let system = SystemCalls { call, _ in call == .changeOwner ? EPERM : nil }
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             try store.commit { $0["a"] = "secret-4711" }
             try store.checkpoint()
             #expect(try path.filePermissions == 0o604)
@@ -307,10 +307,10 @@ struct FileStorePermissionTests {
                     }
                 }
             )
-            try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
+            try makeStore(path).commit { $0["a"] = 1 }
             #expect(try (path + ".journal").filePermissions == 0o666)
             #expect(chmod(path, 0o660) == 0)
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             try store.commit { $0["a"] = 2 }
             #expect(try (path + ".journal").filePermissions == 0o660)
             #expect(modes.withLock { $0 } == [0o660])
@@ -323,7 +323,7 @@ struct FileStorePermissionTests {
     @Test("a lock has no set-user-ID bits, and its owner can always open it", arguments: [0o6777, 0o000])
     func lockMode(mode: Int) async throws {
         try await withSettingsPath { path in
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(chmod(path, mode_t(mode)) == 0)
@@ -341,7 +341,7 @@ struct FileStorePermissionTests {
     )
     func groupOfLock() async throws {
         try await withSettingsPath { path in
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(chown(path, 0, 4_322) == 0 && chmod(path, 0o660) == 0)
@@ -359,16 +359,16 @@ struct FileStorePermissionTests {
             if geteuid() == 0 { #expect(chown(directory, 4_321, 4_322) == 0) }
             let system = SystemCalls { call, _ in call == .changeOwner ? EPERM : nil }
             let path = directory + "/new/settings.json"
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             try store.commit { $0["a"] = 1 }
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1])
+            #expect(makeStore(path).contents() == ["a": 1])
         }
     }
 
     @Test("an empty journal and the lock receive the permissions of a file that is shared later")
     func sharedLater() async throws {
         try await withSettingsPath { path in
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(chmod(path, 0o660) == 0)
@@ -388,7 +388,7 @@ struct FileStorePermissionTests {
         try await withSettingsPath { path in
             try path.overwriteFile(with: "{}")
             #expect(chown(path, 0, 4_322) == 0 && chmod(path, 0o640) == 0)
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(try (path + ".last-good").filePermissions == 0o640)

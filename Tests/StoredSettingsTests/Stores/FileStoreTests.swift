@@ -89,7 +89,7 @@ struct FileStoreTests {
             let system = SystemCalls(witness: { call, name in
                 if call == .open { opened.withLock { $0.append(name) } }
             })
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             let suite = SettingsSuite(store: store)
             #expect(opened.withLock { $0 } == [])
             #expect(suite.keys == ["a"])

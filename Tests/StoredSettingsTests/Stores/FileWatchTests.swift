@@ -14,7 +14,7 @@ struct FileWatchTests {
     func busyDirectory() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["n"] = 1 }
             try store.checkpoint()
             store.watch()
@@ -90,9 +90,9 @@ struct FileWatchTests {
     func movedJournal() async throws {
         try await withTemporaryDirectory { directory in
             let (path, other) = (directory + "/settings.json", directory + "/other/settings.json")
-            try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
-            try FileStore(path: other, checkpointsInBackground: false).commit { $0["n"] = 1 }
-            let suite = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false))
+            try makeStore(path).commit { $0["a"] = 1 }
+            try makeStore(other).commit { $0["n"] = 1 }
+            let suite = SettingsSuite(store: makeStore(path))
             #expect(suite.storedValue(forKey: "a") == 1)
             let received = Mutex<Int?>(nil)
             let observation = Setting("n", default: 0, suite: suite)
@@ -175,7 +175,7 @@ struct FileWatchTests {
                 if call == .sync { events.withLock { $0.append("sync") } }
                 return nil
             }
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             let observer = WokenObserver { _ in events.withLock { $0.append("change") } }
             try store.commit { $0["n"] = 1 }
             try store.checkpoint()
@@ -213,7 +213,7 @@ struct FileWatchTests {
                 try "\(inner)/settings.json".overwriteFile(with: #"{"n": \#(version)}"#)
             }
             #expect(symlink("v1", directory + "/current") == 0)
-            let store = FileStore(path: directory + "/current/sub/settings.json", checkpointsInBackground: false)
+            let store = makeStore(directory + "/current/sub/settings.json")
             #expect(store.value(forKey: "n") == 1)
             #expect(symlink("v2", directory + "/new") == 0)
             #expect(rename(directory + "/new", directory + "/current") == 0)

@@ -15,7 +15,7 @@ struct FinishingTests {
     func reader() async throws {
         try await withTemporaryDirectory { directory in
             let (path, reporter, faults) = ("\(directory)/settings.json", RecordingReporter(), Faults())
-            try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
+            try makeStore(path).commit { $0["a"] = 1 }
             faults.fail(.rename, with: EACCES)
             let suite = SettingsSuite(store: FileStore(path: path, system: faults.system), reporter: reporter)
             #expect(suite.snapshot() == ["a": 1])

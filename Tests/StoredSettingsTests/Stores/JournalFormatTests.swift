@@ -42,7 +42,7 @@ struct JournalFormatTests {
     @Test("the facts of an epoch that were stored last are the newest, also when their number begins again at 0")
     func serialNumbers() async throws {
         try await withTemporaryDirectory { directory in
-            let store = FileStore(path: directory + "/settings.json", checkpointsInBackground: false)
+            let store = makeStore(directory + "/settings.json")
             try store.commit { $0["a"] = 1 }
             let journal = try #require(store.peek { $0.journal.journal })
             var epoch = try #require(journal.current?.epoch)
@@ -57,7 +57,7 @@ struct JournalFormatTests {
     @Test("facts of an epoch that do not continue what was published are none")
     func unpublishedEpoch() async throws {
         try await withTemporaryDirectory { directory in
-            let store = FileStore(path: directory + "/settings.json", checkpointsInBackground: false)
+            let store = makeStore(directory + "/settings.json")
             try store.commit { $0["a"] = 1 }
             let journal = try #require(store.peek { $0.journal.journal })
             var epoch = try #require(journal.current?.epoch)
@@ -86,7 +86,7 @@ struct JournalFormatTests {
             header[8] = position
             let bytes = Data(Self.bytes(header))
             try bytes.write(to: URL(filePath: path + ".journal"))
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             expectError(.newerFormat) { try store.commit { $0["a"] = 1 } }
             #expect(try Data(contentsOf: URL(filePath: path + ".journal")) == bytes)
         }
@@ -96,7 +96,7 @@ struct JournalFormatTests {
     func replacing() async throws {
         try await withTemporaryDirectory { directory in
             let (path, reporter) = (directory + "/settings.json", RecordingReporter())
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             let suite = SettingsSuite(store: store, reporter: reporter)
             try await suite.setStoredValue(1, forKey: "a")
             try await suite.checkpoint()
@@ -112,14 +112,14 @@ struct JournalFormatTests {
             #expect(try (path + ".last-good").fileContents == path.fileContents)
             // There was a file, so that its absence is no fresh start.
             for suffix in ["", ".last-good"] { try FileManager.default.removeItem(atPath: path + suffix) }
-            #expect(FileStore(path: path, checkpointsInBackground: false).problem?.code == .readFailed)
+            #expect(makeStore(path).problem?.code == .readFailed)
         }
     }
 
     @Test("a journal that replaces another one shows that there was a settings file")
     func replacedAfterCheckpoint() async throws {
         try await withSettingsPath { path in
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             let old = try #require(store.peek { $0.journal.journal })
@@ -128,7 +128,7 @@ struct JournalFormatTests {
             #expect(store.peek { $0.journal.journal } !== old)
             // No checkpoint in between, because it would show the same.
             for suffix in ["", ".last-good"] { try FileManager.default.removeItem(atPath: path + suffix) }
-            #expect(FileStore(path: path, checkpointsInBackground: false).problem?.code == .readFailed)
+            #expect(makeStore(path).problem?.code == .readFailed)
         }
     }
 
@@ -144,11 +144,11 @@ struct JournalFormatTests {
                     return count > 1
                 }
             }
-            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            let store = makeStore(path, faults.system)
             expectError(.writeFailed) { try store.commit { $0["a"] = 1 } }
             #expect(writes.withLock { $0 } > 1)
             faults.stop()
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let other = makeStore(path)
             other.setObserver(catcher)
             try other.commit { $0["b"] = 1 }
             try store.commit { $0["c"] = 1 }
@@ -160,7 +160,7 @@ struct JournalFormatTests {
     @Test("a set writes the documented bytes")
     func written() async throws {
         try await withSettingsPath { path in
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["port"] = 9090 }
             try store.commit {
                 $0["port"] = nil
@@ -216,7 +216,7 @@ struct JournalFormatTests {
         try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1, "b": 2, "gone": 3}"#)
             try writeJournal(beside: path)
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             #expect(store.contents() == ["a": 10, "b": 2, "c": "é"])
             try store.checkpoint()
             #expect(try path.fileContents == #"{"a": 10, "b": 2, "c": "é"}"#)
@@ -232,7 +232,7 @@ struct JournalFormatTests {
         try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"b": 2}"#)
             try writeJournal(beside: path)
-            let reader = FileStore(path: path, checkpointsInBackground: false)
+            let reader = makeStore(path)
             #expect(reader.value(forKey: "c") == "é")
             // The file remains the same, so the reader continues to use it.
             try writeJournal(headerEpoch: UInt64(epoch), beside: path)
@@ -240,7 +240,7 @@ struct JournalFormatTests {
                 try JournalFile(of: path).overwriteWord(at: JournalFile.positionOffset, with: 0xF48)
                 _ = reader.contents()
             }
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["d"] = 4 }
             #expect(reader.value(forKey: "d") == 4)
         }
@@ -249,17 +249,17 @@ struct JournalFormatTests {
     @Test("reading does not change an allocated length that is too large, and sets tolerate it")
     func allocatedLength() async throws {
         try await withSettingsPath { path in
-            try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
+            try makeStore(path).commit { $0["a"] = 1 }
             let journal = JournalFile(of: path)
             try journal.overwriteWord(at: JournalHeader.allocatedWord * 8, with: 1 << 32)
             let bytes = try journal.bytes
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             #expect(store.value(forKey: "a") == 1)
             store.look()
             #expect(try journal.bytes == bytes)
             try store.commit { $0["b"] = 2 }
             try store.write(3, forKey: "b")
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1, "b": 3])
+            #expect(makeStore(path).contents() == ["a": 1, "b": 3])
         }
     }
 }

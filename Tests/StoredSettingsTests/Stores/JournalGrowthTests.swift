@@ -40,7 +40,7 @@ struct JournalGrowthTests {
         try await withSettingsPath(inMemory: true) { path in
             let attempts = Attempts()
             let store = FileStore(path: path, system: attempts.system, journalBound: Self.bound)
-            let reader = FileStore(path: path, checkpointsInBackground: false)
+            let reader = makeStore(path)
             try store.commit { $0["kept"] = 1 }
             try store.checkpoint()
             try path.overwriteFile(with: "{\"kept\": 1")
@@ -58,7 +58,7 @@ struct JournalGrowthTests {
             #expect(longest < Self.bound * 3)
             #expect(attempts.count - before < 20)
             #expect(
-                FileStore(path: path, checkpointsInBackground: false).value(forKey: "n") == .integer(Int128(Self.count))
+                makeStore(path).value(forKey: "n") == .integer(Int128(Self.count))
             )
             try path.replaceFile(with: "{\"kept\": 2}")
             store.look()
@@ -113,11 +113,11 @@ struct JournalGrowthTests {
             store.setObserver(recorder)
             for number in 1...1_000 { try store.commit { $0["n"] = .integer(Int128(number)) } }
             #expect(recorder.errors.map(\.code) == [.writeFailed])
-            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "n") == 1_000)
+            #expect(makeStore(path).value(forKey: "n") == 1_000)
             attempts.isDiskFull.withLock { $0 = false }
             for number in 1...1_000 { try store.commit { $0["n"] = .integer(Int128(number)) } }
             #expect(try JournalFile(of: path).end < 4_096 + 2_000 + 100)
-            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "n") == 1_000)
+            #expect(makeStore(path).value(forKey: "n") == 1_000)
         }
     }
 }

@@ -12,19 +12,8 @@ import Testing
 struct LastGoodCopyTests {
     private static let secret = "hunter2-does-not-survive"
 
-    /// The files in a directory that contain the secret.
     private func holders(in directory: String) throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: directory)
-            .filter { name in
-                do {
-                    let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(name)"))
-                    return bytes.range(of: Data(Self.secret.utf8)) != nil
-                } catch CocoaError.fileReadNoSuchFile {
-                    // A draft that a background checkpoint has renamed or removed since.
-                    return false
-                }
-            }
-            .sorted()
+        try files(in: directory, containing: Self.secret)
     }
 
     /// Makes a suite whose settings file and copy contain a secret, and then runs a body with a store that has removed it.
@@ -34,7 +23,7 @@ struct LastGoodCopyTests {
     ) async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            let store = makeStore(path, faults.system)
             try store.commit { $0["token"] = .string(Self.secret) }
             try store.checkpoint()
             try store.commit { $0["other"] = 1 }
@@ -67,7 +56,7 @@ struct LastGoodCopyTests {
             try store.checkpoint()
             #expect(try holders(in: String(path.dropLast("/settings.json".count))) == [])
             #expect(try (path + ".last-good").fileContents == path.fileContents)
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["other": 1])
+            #expect(makeStore(path).contents() == ["other": 1])
         }
     }
 
@@ -84,7 +73,7 @@ struct LastGoodCopyTests {
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["other": 1])
             // Nothing was set since, and yet the checkpoint is due: in another process as well.
             faults.stop()
-            try FileStore(path: path, checkpointsInBackground: false).checkpoint()
+            try makeStore(path).checkpoint()
             #expect(try holders(in: directory) == [])
         }
     }
@@ -122,7 +111,7 @@ struct LastGoodCopyTests {
     func remains(text: String) async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let (path, catcher) = (directory + "/settings.json", ErrorRecorder())
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             store.setObserver(catcher)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
@@ -139,9 +128,9 @@ struct LastGoodCopyTests {
     func lostLock() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let other = makeStore(path)
             let checkpointing = Interruption(before: .sync) { $0.hasSuffix(".journal") }
-            let store = FileStore(path: path, system: checkpointing.system, checkpointsInBackground: false)
+            let store = makeStore(path, checkpointing.system)
             try store.commit { $0["token"] = .string(Self.secret) }
             try store.checkpoint()
             try store.commit { $0["x"] = 1 }
@@ -165,7 +154,7 @@ struct LastGoodCopyTests {
         try await withSettingsPath(inMemory: true) { path in
             try path.overwriteFile(with: "{}")
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(try (path + ".last-good").filePermissions == 0o644)
@@ -200,7 +189,7 @@ struct UnpublishedRecordTests {
                     }
                 }
             )
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             limit.withLock { $0 = length }
@@ -222,8 +211,8 @@ struct UnpublishedRecordTests {
     func editAfterRename(isTimeSet: Bool) async throws {
         try await withSettingsPath(inMemory: true) { path in
             let placed = Interruption(after: .rename) { $0 == path }
-            let store = FileStore(path: path, system: placed.system, checkpointsInBackground: false)
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path, placed.system)
+            let other = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(other.value(forKey: "a") == 1)

@@ -13,8 +13,8 @@ struct LongJournalTests {
     @Test("a record that is longer than what is read at once is read whole", arguments: [70_000, 1 << 20, 3 << 20])
     func longRecord(length: Int) async throws {
         try await withSettingsPath { path in
-            let store = FileStore(path: path, checkpointsInBackground: false)
-            let reader = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
+            let reader = makeStore(path)
             try store.commit { $0["before"] = 1 }
             #expect(reader.contents() == ["before": 1])
             let long = StoredValue.string(String(repeating: "x", count: length))
@@ -26,7 +26,7 @@ struct LongJournalTests {
                 contents["after"] = value
                 // One that has followed the journal, and one that begins to read it.
                 #expect(reader.contents() == contents)
-                #expect(FileStore(path: path, checkpointsInBackground: false).contents() == contents)
+                #expect(makeStore(path).contents() == contents)
             }
         }
     }

@@ -16,7 +16,7 @@ struct PathTests {
             let target = FilePath(directory)
                 .appending(FilePath(bytes: Array("caf".utf8) + [0xE9] + Array(".json".utf8)))
             #expect(target.name.withCString { name in path.withCString { symlink(name, $0) } } == 0)
-            let suite = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false))
+            let suite = SettingsSuite(store: makeStore(path))
             try await suite.setStoredValue(1, forKey: "a")
             try await suite.synchronize()
             try await suite.checkpoint()
@@ -122,7 +122,7 @@ struct PathTests {
                 try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "real")
             }
             let names = try FileManager.default.contentsOfDirectory(atPath: directory)
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             let error = try #require(settingsError { try store.write { $0["a"] = 1 } })
             #expect(error.code == .writeFailed)
             #expect(error.fact.contains(kind == 1 ? "leads to a device" : "leads to a directory"))
@@ -152,11 +152,11 @@ struct PathTests {
     func enormous() async throws {
         try await withSettingsPath { path in
             let reporter = RecordingReporter()
-            let suite = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
+            let suite = SettingsSuite(store: makeStore(path), reporter: reporter)
             try await suite.setStoredValue(1, forKey: "a")
             try await suite.checkpoint()
             #expect(truncate(path, 1 << 40) == 0)
-            let other = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
+            let other = SettingsSuite(store: makeStore(path), reporter: reporter)
             for suite in [suite, other] {
                 #expect(suite.storedValue(forKey: "a") == 1)
                 try await suite.setStoredValue(3, forKey: "c")

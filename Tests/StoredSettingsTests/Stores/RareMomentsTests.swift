@@ -30,10 +30,7 @@ struct RareMomentsTests {
     @Test("a commit throws when another thread finds, before the body ends, that the journal was replaced")
     func replacementFoundDuringBody() async throws {
         try await withSettingsPath { path in
-            let (store, other) = (
-                FileStore(path: path, checkpointsInBackground: false),
-                FileStore(path: path, checkpointsInBackground: false)
-            )
+            let (store, other) = (makeStore(path), makeStore(path))
             try store.commit { $0["a"] = 1 }
             expectError(.writeFailed) {
                 try store.commit { transaction in
@@ -47,7 +44,7 @@ struct RareMomentsTests {
             #expect(store.contents() == ["a": 1, "other": 1])
             #expect(other.contents() == ["other": 1])
             try store.commit { $0["mine"] = 2 }
-            for reader in [store, other, FileStore(path: path, checkpointsInBackground: false)] {
+            for reader in [store, other, makeStore(path)] {
                 #expect(reader.contents() == ["a": 1, "other": 1, "mine": 2])
             }
         }
@@ -56,10 +53,7 @@ struct RareMomentsTests {
     @Test("a commit whose journal is replaced during its body is in the new journal after synchronize()")
     func replacedDuringBody() async throws {
         try await withSettingsPath { path in
-            let (store, other) = (
-                FileStore(path: path, checkpointsInBackground: false),
-                FileStore(path: path, checkpointsInBackground: false)
-            )
+            let (store, other) = (makeStore(path), makeStore(path))
             try store.commit { $0["a"] = 1 }
             try store.commit { transaction in
                 transaction["mine"] = 1
@@ -69,7 +63,7 @@ struct RareMomentsTests {
             #expect(store.value(forKey: "a") == 1)
             #expect(store.value(forKey: "mine") == 1)
             try store.synchronize()
-            for reader in [store, other, FileStore(path: path, checkpointsInBackground: false)] {
+            for reader in [store, other, makeStore(path)] {
                 #expect(reader.contents() == ["a": 1, "other": 1, "mine": 1])
             }
         }
@@ -79,17 +73,14 @@ struct RareMomentsTests {
     func grownAfterTruncation() async throws {
         try await withTemporaryDirectory { directory in
             let (path, reporter) = (directory + "/settings.json", RecordingReporter())
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             // The result of a commit that appends its record just after the truncation.
             let journal = JournalFile(of: path)
             try journal.truncate(to: 8)
             try journal.truncate(to: JournalFile.headerSize + 64)
-            let other = SettingsSuite(
-                store: FileStore(path: path, checkpointsInBackground: false),
-                reporter: reporter
-            )
+            let other = SettingsSuite(store: makeStore(path), reporter: reporter)
             #expect(other.snapshot() == ["a": 1])
             try await other.setStoredValue(2, forKey: "b")
             #expect(other.snapshot() == ["a": 1, "b": 2])
@@ -103,10 +94,7 @@ struct RareMomentsTests {
     @Test("the last reference to an observer can be released while a commit is recorded")
     func lastReference() async throws {
         try await withSettingsPath { path in
-            let (store, other) = (
-                FileStore(path: path, checkpointsInBackground: false),
-                FileStore(path: path, checkpointsInBackground: false)
-            )
+            let (store, other) = (makeStore(path), makeStore(path))
             try other.commit { $0["b"] = 1 }
             _ = store.contents()
             do {
@@ -154,8 +142,8 @@ struct RareMomentsTests {
     func publishedToNoProcess() async throws {
         try await withSettingsPath { path in
             let written = Interruption(after: .write) { $0 == path + ".journal" }
-            let store = FileStore(path: path, system: written.system, checkpointsInBackground: false)
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path, written.system)
+            let other = makeStore(path)
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
             let page = try #require(store.peek { $0.journal.journal?.page.address(ofWord: 0) })
@@ -163,11 +151,11 @@ struct RareMomentsTests {
             written.run { #expect(SystemCalls.mapZeros(at: page, 4_096)) }
             expectError(.writeFailed) { try store.commit { $0["a"] = 2 } }
             #expect(written.hasRun, "the page was replaced")
-            for reader in [store, other, FileStore(path: path, checkpointsInBackground: false)] {
+            for reader in [store, other, makeStore(path)] {
                 #expect(reader.contents() == ["a": 1])
             }
             try store.commit { $0["b"] = 1 }
-            for reader in [store, other, FileStore(path: path, checkpointsInBackground: false)] {
+            for reader in [store, other, makeStore(path)] {
                 #expect(reader.contents() == ["a": 1, "b": 1])
             }
         }

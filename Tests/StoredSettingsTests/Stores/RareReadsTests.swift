@@ -18,7 +18,7 @@ struct RareReadsTests {
             try path.overwriteFile(with: #"{"a": 1, "b": 1, "text": "old"}"#)
             let mayEnd = DispatchSemaphore(value: 0)
             let reading = Interruption(before: .read) { $0 == path }
-            let store = FileStore(path: path, system: reading.system, checkpointsInBackground: false)
+            let store = makeStore(path, reading.system)
             let suite = SettingsSuite(store: store, reporter: RecordingReporter())
             let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
             let text = Setting("text", default: "", suite: suite)
@@ -46,7 +46,7 @@ struct RareReadsTests {
     @Test("checkpoints at each attempt to read are not taken for damage, also where the checkpoint lock is removed")
     func withoutCheckpointLock() async throws {
         try await withSettingsPath { path in
-            let writer = FileStore(path: path, checkpointsInBackground: false)
+            let writer = makeStore(path)
             try writer.commit { $0["n"] = 0 }
             try writer.checkpoint()
             let reporter = RecordingReporter()
@@ -67,10 +67,7 @@ struct RareReadsTests {
                 }
                 return nil
             })
-            let reader = SettingsSuite(
-                store: FileStore(path: path, system: system, checkpointsInBackground: false),
-                reporter: reporter
-            )
+            let reader = SettingsSuite(store: makeStore(path, system), reporter: reporter)
             #expect(reader.storedValue(forKey: "n") == 8)
             #expect(reporter.errors.map(\.message) == [])
             #expect(writer.peek { !$0.journal.isDamaged })
@@ -83,7 +80,7 @@ struct RareReadsTests {
     )
     func damagedMeanwhile(isOpened: Bool) async throws {
         try await withSettingsPath { path in
-            let writer = FileStore(path: path, checkpointsInBackground: false)
+            let writer = makeStore(path)
             try writer.commit { $0["a"] = 1 }
             let appended = Mutex(-1)
             let system = SystemCalls(fault: { call, other in
@@ -101,7 +98,7 @@ struct RareReadsTests {
                 }
                 return nil
             })
-            let reader = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let reader = makeStore(path, system)
             // The records before the damaged one.
             if isOpened { #expect(reader.contents() == ["a": 1]) }
             let journal = JournalFile(of: path)
@@ -119,13 +116,10 @@ struct RareReadsTests {
     @Test("records that an unpublished epoch has overwritten are read from the file, and do not count as damaged")
     func unpublishedEpoch() async throws {
         try await withSettingsPath { path in
-            let writer = FileStore(path: path, checkpointsInBackground: false)
+            let writer = makeStore(path)
             try writer.commit { $0["a"] = 1 }
             let reporter = RecordingReporter()
-            let reader = SettingsSuite(
-                store: FileStore(path: path, checkpointsInBackground: false),
-                reporter: reporter
-            )
+            let reader = SettingsSuite(store: makeStore(path), reporter: reporter)
             #expect(reader.snapshot() == ["a": 1])
             let file = JournalFile(of: path)
             let long = String(repeating: "b", count: 2_000)
@@ -160,15 +154,11 @@ struct RareReadsTests {
                 if call == .rename { SystemCalls.sleep(seconds: 0.03) }
                 return nil
             })
-            let writer = FileStore(path: path, system: ticking, checkpointsInBackground: false)
+            let writer = makeStore(path, ticking)
             try writer.commit { $0["a"] = 1 }
             try writer.checkpoint()
-            let reader = FileStore(path: path, checkpointsInBackground: false)
-            await eventually("the file has settled") {
-                reader.look()
-                _ = reader.contents()
-                return reader.peek { $0.settings.reading?.isCertain == true }
-            }
+            let reader = makeStore(path)
+            await reader.untilSettled()
             try writer.commit { $0["b"] = 1 }
             #expect(reader.contents() == ["a": 1, "b": 1])
             try writer.checkpoint()
@@ -198,7 +188,7 @@ struct RareReadsTests {
             let inode = try path.inode
             // As for a file that is mounted alone.
             let system = SystemCalls(fault: { call, other in call == .rename && other == path ? EBUSY : nil })
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             let start = ContinuousClock.now
             try store.commit { $0["a"] = 2 }
             try store.checkpoint()

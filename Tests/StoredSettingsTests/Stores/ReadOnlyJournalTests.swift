@@ -25,7 +25,7 @@ struct ReadOnlyJournalTests {
     @Test("a process without write permission does not repair a damaged journal and does not crash")
     func damaged() async throws {
         try await withSettingsPath { path in
-            let writer = FileStore(path: path, checkpointsInBackground: false)
+            let writer = makeStore(path)
             try writer.commit { $0["a"] = 1 }
             try JournalFile(of: path).overwriteWord(at: 4_096 + 24, with: 0)
             let reader = FileStore(path: path, system: system(path))
@@ -43,7 +43,7 @@ struct ReadOnlyJournalTests {
         try await withSettingsPath { path in
             try path.overwriteFile(with: "{}")
             try FileManager.default.setAttributes([.posixPermissions: 0o440], ofItemAtPath: path)
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             #expect(try (path + ".journal").filePermissions == 0o640)
             try store.checkpoint()
@@ -78,7 +78,7 @@ struct CheckpointReporterTests {
                 call == .rename && other.hasSuffix(".last-good") ? EIO : nil
             })
             let reporter = Checkpointer()
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             let suite = SettingsSuite(store: store, reporter: reporter)
             try await suite.setStoredValue(1, forKey: "a")
             reporter.suite.withLock { $0 = suite }

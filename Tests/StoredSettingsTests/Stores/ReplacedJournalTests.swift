@@ -22,7 +22,7 @@ struct ReplacedJournalTests {
     func removed() async throws {
         try await withSettingsPath(inMemory: true) { path in
             let recorders = (0..<2).map { _ in ErrorRecorder() }
-            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            let stores = (0..<2).map { _ in makeStore(path) }
             for (store, recorder) in zip(stores, recorders) { store.setObserver(recorder) }
             let progress = Progress()
             await withTaskGroup(of: Void.self) { group in
@@ -80,7 +80,7 @@ struct ReplacedJournalTests {
     @Test("a value that was cached before it was replaced is read again after it")
     func cached() async throws {
         try await withSettingsPath { path in
-            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            let stores = (0..<2).map { _ in makeStore(path) }
             let (writer, reader) = (SettingsSuite(store: stores[0]), SettingsSuite(store: stores[1]))
             let (number, text) = (Setting("n", default: 0, suite: reader), Setting("text", default: "", suite: reader))
             for round in 1...3 {
@@ -104,7 +104,7 @@ struct ReplacedJournalTests {
     @Test("a checkpoint that begins while the journal is being replaced is announced in the new one")
     func holder() async throws {
         try await withSettingsPath { path in
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let other = makeStore(path)
             let system = SystemCalls { call, called in
                 guard call == .sync, called.contains("settings.json.journal."), called.hasSuffix(".new"),
                     let page = other.peek({ $0.journal.journal?.page })
@@ -112,7 +112,7 @@ struct ReplacedJournalTests {
                 LockHolder.current?.store(as: .checkpoint, in: page)
                 return nil
             }
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
             let old = try #require(store.peek { $0.journal.journal })
@@ -134,8 +134,8 @@ struct ReplacedJournalTests {
                 renames.withLock { $0 += 1 }
                 #expect(known.withLock { $0?.isBeingReplaced } == true)
             })
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
-            let reader = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path, system)
+            let reader = makeStore(path)
             try store.commit { $0["a"] = 1 }
             #expect(reader.contents() == ["a": 1])
             let journal = try #require(reader.peek { $0.journal.journal })
@@ -150,7 +150,7 @@ struct ReplacedJournalTests {
     @Test("a value that was removed does not return when a process has missed two replacements")
     func replacedTwice() async throws {
         try await withSettingsPath { path in
-            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            let stores = (0..<2).map { _ in makeStore(path) }
             func replace() throws {
                 let old = try #require(stores[0].peek { $0.journal.journal })
                 old.distrust()
@@ -181,7 +181,7 @@ struct ReplacedJournalTests {
             // A link on the path is replaced, or the file becomes one.
             #expect(symlink("r1", directory + "/current") == 0)
             let path = isDirectory ? directory + "/current/settings.json" : directory + "/r1/settings.json"
-            var stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            var stores = (0..<2).map { _ in makeStore(path) }
             try stores[0].commit { $0["a"] = 1 }
             try stores[0].checkpoint()
             try stores[0].commit { $0["b"] = 2 }
@@ -190,7 +190,7 @@ struct ReplacedJournalTests {
             #expect(rename(directory + "/new", isDirectory ? directory + "/current" : path) == 0)
             // The journal beside the target is created before any read has merged the file, also by a process that has
             // never read the old journal.
-            if hasNewStore { stores.append(FileStore(path: path, checkpointsInBackground: false)) }
+            if hasNewStore { stores.append(makeStore(path)) }
             try stores[hasNewStore ? 2 : 1].commit { $0["c"] = 3 }
             for store in stores.prefix(2) {
                 store.look()
@@ -208,7 +208,7 @@ struct ReplacedJournalTests {
     func mappings() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             let suite = SettingsSuite(store: store, reporter: RecordingReporter())
             let setting = Setting("n", default: 0, suite: suite)
             for number in 1...100 {

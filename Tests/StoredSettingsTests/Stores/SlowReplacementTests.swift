@@ -49,7 +49,7 @@ struct SlowReplacementTests {
             let new = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
             #expect(new.id != journal.id)
             #expect(LockHolder(of: .journal, in: new.page) == nil)
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == store.contents())
+            #expect(makeStore(path).contents() == store.contents())
         }
     }
 }

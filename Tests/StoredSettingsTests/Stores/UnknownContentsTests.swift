@@ -139,7 +139,7 @@ struct MissingFileTests {
     private let reporter = RecordingReporter()
 
     private func suite(_ path: String) -> SettingsSuite {
-        SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
+        SettingsSuite(store: makeStore(path), reporter: reporter)
     }
 
     private func stored(at path: String) throws -> [String: StoredValue] {
@@ -195,24 +195,6 @@ struct MissingFileTests {
             try FileManager.default.removeItem(atPath: path)
             try await suite(path).checkpoint()
             #expect(try stored(at: path) == ["counter": 41])
-        }
-    }
-
-    @Test("a starting process waits for a file that an editor has moved aside")
-    func movedAside() async throws {
-        try await withSettingsPath { path in
-            try await makeFile(path).finish()
-            try path.replaceFile(with: #"{"counter": 100}"#)
-            #expect(rename(path, path + "~") == 0)
-            let suite = suite(path)
-            async let count =
-                Task.detached {
-                    try await Setting("counter", default: 0, suite: suite).update { $0 += 1 }
-                }
-                .value
-            #expect(rename(path + "~", path) == 0)
-            #expect([101, 42].contains(try await count))
-            await eventually("the file is read") { suite.storedValue(forKey: "counter") != nil }
         }
     }
 

@@ -125,9 +125,9 @@ struct JournalCorruptionTests {
             let path = directory + "/settings.json"
             try sample.write(to: path)
             try JournalSample.replace(path + ".journal", with: journal)
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             #expect(store.contents() == sample.last)
-            let reader = FileStore(path: path, checkpointsInBackground: false)
+            let reader = makeStore(path)
             #expect(reader.contents() == sample.last)
             try store.commit { $0["new"] = 9 }
             try store.checkpoint()
@@ -135,7 +135,7 @@ struct JournalCorruptionTests {
             #expect(store.contents() == sample.last.merging(["new": 9, "a": 9]) { $1 })
             #expect(reader.contents() == store.contents())
             try store.checkpoint()
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents()["new"] == 9)
+            #expect(makeStore(path).contents()["new"] == 9)
         }
     }
 
@@ -157,7 +157,7 @@ struct JournalCorruptionTests {
             let store = FileStore(path: FilePath(path), system: system, checkpointsInBackground: false)
             #expect(store.contents() == sample.states[0])
             try store.commit { $0["new"] = 9 }
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents()["new"] == 9)
+            #expect(makeStore(path).contents()["new"] == 9)
             // Thousands, if it were read to its end.
             #expect(reads.withLock(\.self) < 100)
         }

@@ -23,7 +23,7 @@ struct JournalSample {
     init(in directory: String, checkpoints: Int) throws {
         let path = directory + "/sample-\(checkpoints).json"
         try path.overwriteFile(with: Self.settings)
-        let store = FileStore(path: path, checkpointsInBackground: false)
+        let store = makeStore(path)
         for number in 0..<checkpoints {
             try store.commit {
                 $0["old"] =

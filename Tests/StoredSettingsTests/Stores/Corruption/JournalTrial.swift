@@ -38,7 +38,7 @@ struct JournalTrial {
     /// The description of the change is used in messages. Setting a value as well takes longer.
     func run(_ journal: [UInt8], _ change: @autoclosure () -> String, isSetting: Bool, _ expected: Expectation) throws {
         try JournalSample.replace(journalPath, with: journal)
-        let (store, recorder) = (FileStore(path: path, checkpointsInBackground: false), ErrorRecorder())
+        let (store, recorder) = (makeStore(path), ErrorRecorder())
         store.setObserver(recorder)
         let contents = store.contents()
 
@@ -66,7 +66,7 @@ struct JournalTrial {
             check(expected.canSet, change(), "a set succeeded")
             let after = contents.merging(["new": 9]) { $1 }
             check(store.contents() == after, change(), "after a set, read \(store.contents())")
-            let (newStore, recorder) = (FileStore(path: path, checkpointsInBackground: false), ErrorRecorder())
+            let (newStore, recorder) = (makeStore(path), ErrorRecorder())
             newStore.setObserver(recorder)
             check(newStore.contents() == after, change(), "after a set, a new store reads \(newStore.contents())")
             check(recorder.errors.isEmpty, change(), "after a set, a new store reports \(recorder.errors.map(\.code))")

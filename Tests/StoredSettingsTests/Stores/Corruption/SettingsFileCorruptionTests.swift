@@ -55,7 +55,7 @@ struct SettingsFileCorruptionTests {
         let lastGood: [String: StoredValue] = ["good": 1]
         try write(file, to: path)
         try write(JSONWriter.text(of: lastGood), to: path + ".last-good")
-        let (store, recorder) = (FileStore(path: path, checkpointsInBackground: false), ErrorRecorder())
+        let (store, recorder) = (makeStore(path), ErrorRecorder())
         store.setObserver(recorder)
         let contents = store.contents()
         do throws(JSONSyntaxError) {
@@ -97,7 +97,7 @@ struct SettingsFileCorruptionTests {
         } catch let error as SettingsError {
             check(isMalformed && error.code == .malformedFile, label, file, "a checkpoint failed with \(error)")
         }
-        let newStore = FileStore(path: path, checkpointsInBackground: false)
+        let newStore = makeStore(path)
         check(newStore.contents() == after, label, file, "a new store reads \(newStore.contents())")
     }
 

@@ -32,17 +32,17 @@ struct FailedSyncTests {
     @Test("a process whose own call succeeds reports the failure that another process received meanwhile")
     func failedElsewhere() async throws {
         try await withSettingsPath(inMemory: true) { path in
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let other = makeStore(path)
             let synchronizing = Interruption(before: .sync) { $0 == path + ".journal" }
             // The other process called at the same time, and the system has told that one.
             synchronizing.run { other.peek { $0.journal.journal }?.distrust() }
-            let store = FileStore(path: path, system: synchronizing.system, checkpointsInBackground: false)
+            let store = makeStore(path, synchronizing.system)
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
             expectError(.writeFailed) { try store.synchronize() }
             try store.synchronize()
             #expect(synchronizing.hasRun)
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1])
+            #expect(makeStore(path).contents() == ["a": 1])
         }
     }
 
@@ -51,7 +51,7 @@ struct FailedSyncTests {
         try FileManager.default.createDirectory(atPath: files, withIntermediateDirectories: false)
         let disk = LossyDisk(files, failingSync: number)
         let path = files + "/settings.json"
-        let stores = (0..<2).map { _ in FileStore(path: path, system: disk.system, checkpointsInBackground: false) }
+        let stores = (0..<2).map { _ in makeStore(path, disk.system) }
         var expected: [String: StoredValue] = [:]
         for (index, step) in Step.allCases.enumerated() {
             switch step {
@@ -76,7 +76,7 @@ struct FailedSyncTests {
                 }
                 let image = "\(directory)/image-\(index)"
                 try disk.writeImage(to: image)
-                let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
+                let found = makeStore(image + "/settings.json").contents()
                 #expect(found == expected, "sync \(number), of \(disk.failedPath ?? "none"), \(step)")
             }
         }

@@ -23,7 +23,7 @@ final class ScriptPlayer: Sendable {
 
     /// Creates a suite with its own store, as another process would have, which checkpoints only on request.
     static func suite(_ path: String, _ system: SystemCalls, _ reporter: RecordingReporter) -> SettingsSuite {
-        SettingsSuite(store: FileStore(path: path, system: system, checkpointsInBackground: false), reporter: reporter)
+        SettingsSuite(store: makeStore(path, system), reporter: reporter)
     }
 
     var suite: SettingsSuite { state.withLock(\.suite) }

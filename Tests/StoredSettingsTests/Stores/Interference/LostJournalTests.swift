@@ -39,10 +39,6 @@ private enum Loss: CustomTestStringConvertible, Sendable {
 /// Each store acts as a process.
 @Suite("A journal that is lost")
 struct LostJournalTests {
-    private static func store(_ path: String, _ system: SystemCalls = SystemCalls()) -> FileStore {
-        FileStore(path: path, system: system, checkpointsInBackground: false)
-    }
-
     private static func add(_ number: Int128, to key: String, in store: FileStore) throws {
         try store.commit { transaction in
             guard case .integer(let old)? = transaction[key] else { throw CocoaError(.fileReadUnknown) }
@@ -52,7 +48,7 @@ struct LostJournalTests {
 
     /// Sets `n` to 3 and `k` to 2 in a store while another one writes a checkpoint with `n` 1 and `k` 1.
     private func setDuringCheckpoint(_ path: String, hasFile: Bool) throws -> FileStore {
-        let store = Self.store(path)
+        let store = makeStore(path)
         if hasFile {
             try store.commit { transaction in
                 transaction["n"] = 0
@@ -69,14 +65,14 @@ struct LostJournalTests {
             try Self.add(1, to: "n", in: store)
             try store.commit { $0["k"] = 2 }
         }
-        try Self.store(path, during.system).checkpoint()
+        try makeStore(path, during.system).checkpoint()
         #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["n": 1, "k": 1])
         return store
     }
 
     private func expect(_ contents: [String: StoredValue], in store: FileStore, _ path: String) throws {
         #expect(store.contents() == contents)
-        #expect(Self.store(path).contents() == contents)
+        #expect(makeStore(path).contents() == contents)
         try store.checkpoint()
         #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == contents)
     }
@@ -105,11 +101,11 @@ struct LostJournalTests {
     @Test("a value that is set in the new journal after the loss was noticed stands")
     func recordAfterNotice() async throws {
         try await withSettingsPath { path in
-            let store = Self.store(path)
+            let store = makeStore(path)
             try store.commit { $0["n"] = 1 }
             try store.commit { $0["k"] = 1 }
             try JournalFile(of: path).remove()
-            let other = Self.store(path)
+            let other = makeStore(path)
             try other.commit { $0["other"] = 1 }
             // The store finds the new journal. Its next commit takes over its values.
             store.look()
@@ -130,7 +126,7 @@ struct LostJournalTests {
     )
     func editWithoutJournal(isEverythingDue: Bool) async throws {
         try await withSettingsPath { path in
-            let store = Self.store(path)
+            let store = makeStore(path)
             try store.commit { $0["mine"] = 1 }
             try JournalFile(of: path).truncate(to: 0)
             try JournalFile(of: path).remove()
@@ -147,12 +143,12 @@ struct LostJournalTests {
     @Test("a record that is appended to the lost journal later does not replace a value of the new one")
     func lateRecord() async throws {
         try await withSettingsPath { path in
-            let (store, late) = (Self.store(path), Self.store(path))
+            let (store, late) = (makeStore(path), makeStore(path))
             try store.commit { $0["mine"] = 1 }
             try late.commit { $0["late"] = 1 }
             #expect(store.contents() == ["mine": 1, "late": 1])
             try JournalFile(of: path).remove()
-            try Self.store(path).commit { $0["k"] = 2 }
+            try makeStore(path).commit { $0["k"] = 2 }
             store.look()
             // The process has not examined the path again.
             late.schedule.hasCommitted.store(true, ordering: .relaxed)
@@ -171,7 +167,7 @@ struct LostJournalTests {
     )
     func lostEpochs(isSetBefore: Bool) async throws {
         try await withSettingsPath { path in
-            let (store, other) = (Self.store(path), Self.store(path))
+            let (store, other) = (makeStore(path), makeStore(path))
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
             // As after a truncation within the header, and a record whose process had examined the length before.
@@ -183,21 +179,21 @@ struct LostJournalTests {
             try store.checkpoint()
             try other.commit { $0["c"] = 3 }
             let expected: [String: StoredValue] = isSetBefore ? ["a": 1, "b": 2, "c": 3] : ["a": 1, "c": 3]
-            for store in [store, other, Self.store(path)] { #expect(store.contents() == expected) }
+            for store in [store, other, makeStore(path)] { #expect(store.contents() == expected) }
             try other.checkpoint()
-            #expect(Self.store(path).contents() == expected)
+            #expect(makeStore(path).contents() == expected)
         }
     }
 
     @Test("an edit that is read before a value is taken over does not replace it")
     func editBeforeTakingOver() async throws {
         try await withSettingsPath { path in
-            let store = Self.store(path)
+            let store = makeStore(path)
             try store.commit { $0["n"] = 1 }
             try store.checkpoint()
             try store.commit { $0["n"] = 2 }
             try JournalFile(of: path).remove()
-            let other = Self.store(path)
+            let other = makeStore(path)
             try other.commit { $0["other"] = 1 }
             store.look()
             #expect(store.peek { $0.journal.stranded != nil }, "the value is to be taken over")
@@ -216,13 +212,13 @@ struct LostJournalTests {
         try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"n": 1}"#)
             let reading = Interruption(before: .read) { $0 == path }
-            let (store, writer) = (Self.store(path, reading.system), Self.store(path))
+            let (store, writer) = (makeStore(path, reading.system), makeStore(path))
             try store.commit { $0["mine"] = 1 }
             // The store does not read these records before the journal is removed.
             try writer.commit { $0["n"] = 2 }
             try writer.commit { $0["n"] = 1 }
             try JournalFile(of: path).remove()
-            try Self.store(path).commit { $0["other"] = 1 }
+            try makeStore(path).commit { $0["other"] = 1 }
             store.look()
             #expect(store.peek { $0.journal.stranded.map { Array($0.values.keys) } } == ["mine"])
             try path.replaceFile(with: #"{"n": 7}"#)
@@ -238,7 +234,7 @@ struct LostJournalTests {
         try await withSettingsPath { path in
             let store = try setDuringCheckpoint(path, hasFile: hasFile)
             try loss.apply(to: JournalFile(of: path))
-            let other = Self.store(path)
+            let other = makeStore(path)
             try other.commit { transaction in
                 transaction["n"] = 10
                 transaction["k"] = 10
@@ -253,7 +249,7 @@ struct LostJournalTests {
     func laterRecordInFile(hasFile: Bool) async throws {
         try await withSettingsPath { path in
             let store = try setDuringCheckpoint(path, hasFile: hasFile)
-            let other = Self.store(path)
+            let other = makeStore(path)
             try other.commit { $0["n"] = 20 }
             try other.checkpoint()
             try JournalFile(of: path).remove()
@@ -266,7 +262,7 @@ struct LostJournalTests {
     fileprivate func oneProcess(loss: Loss) async throws {
         try await withTemporaryDirectory { directory in
             let (path, catcher) = (directory + "/settings.json", ErrorRecorder())
-            let store = Self.store(path)
+            let store = makeStore(path)
             store.setObserver(catcher)
             try store.commit { $0["n"] = 1 }
             for _ in 0..<3 { try Self.add(1, to: "n", in: store) }
@@ -282,7 +278,7 @@ struct LostJournalTests {
     @Test("what another process knows beyond the first to come is merged", arguments: Loss.all)
     fileprivate func laterProcess(loss: Loss) async throws {
         try await withSettingsPath { path in
-            let stores = (0..<3).map { _ in Self.store(path) }
+            let stores = (0..<3).map { _ in makeStore(path) }
             try stores[0].commit { $0["n"] = 1 }
             for store in stores { #expect(store.value(forKey: "n") == 1) }
             // The first to come after the loss has not read these.

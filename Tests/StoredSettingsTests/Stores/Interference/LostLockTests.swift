@@ -14,7 +14,7 @@ struct LostLockTests {
     func afterRename() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let other = makeStore(path)
             // The first synchronization of the directory follows the rename.
             let renamed = Interruption(before: .sync) { $0 == directory }
             renamed.run {
@@ -22,7 +22,7 @@ struct LostLockTests {
                 try other.checkpoint()
                 try other.commit { $0["late"] = 2 }
             }
-            let store = FileStore(path: path, system: renamed.system, checkpointsInBackground: false)
+            let store = makeStore(path, renamed.system)
             try store.commit { $0["own"] = .string(String(repeating: "x", count: 1_000)) }
             do {
                 try store.checkpoint()
@@ -31,7 +31,7 @@ struct LostLockTests {
             }
             #expect(renamed.hasRun)
             #expect(store.value(forKey: "late") == 2)
-            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "late") == 2)
+            #expect(makeStore(path).value(forKey: "late") == 2)
             try store.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8))["late"] == 2)
         }
@@ -48,7 +48,7 @@ struct LostLockTests {
                 let new = try HeldLock(path + ".lock")
                 lock.withLock { $0 = new }
             }
-            let store = FileStore(path: path, system: drafting.system, checkpointsInBackground: false)
+            let store = makeStore(path, drafting.system)
             try store.commit { $0["a"] = 1 }
             expectError(.writeFailed) { try store.checkpoint() }
             #expect(!FileManager.default.fileExists(atPath: path))
@@ -71,7 +71,7 @@ struct LostLockTests {
                 try FileManager.default.removeItem(atPath: "\(directory)/\(draft)")
                 try "\(directory)/\(draft)".overwriteFile(with: #"{"planted": true}"#)
             }
-            let store = FileStore(path: path, system: drafting.system, checkpointsInBackground: false)
+            let store = makeStore(path, drafting.system)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")

@@ -12,10 +12,6 @@ import Testing
 struct NewSiblingTests {
     private static let (user, group): (uid_t, gid_t) = (4_321, 4_322)
 
-    private func store(_ path: String, _ system: SystemCalls = SystemCalls()) -> FileStore {
-        FileStore(path: path, system: system, checkpointsInBackground: false)
-    }
-
     /// The system calls of a process that performs a body once, just before it names a new file.
     private func system(before name: String, _ body: @escaping @Sendable () throws -> CInt?) -> SystemCalls {
         let body = Mutex<(@Sendable () throws -> CInt?)?>(body)
@@ -65,7 +61,7 @@ struct NewSiblingTests {
                     seen.withLock { _ = $0[suffix, default: []].insert(access) }
                 }
             })
-            let store = store(path, system)
+            let store = makeStore(path, system)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             let access: Set = ["\(Self.user):\(Self.group) \(String(mode, radix: 8))"]
@@ -77,13 +73,13 @@ struct NewSiblingTests {
     func createdFirst(suffix: String) async throws {
         try await withSettingsPath { path in
             try share(path)
-            let other = store(path)
+            let other = makeStore(path)
             let system = system(before: path + suffix) {
                 try other.commit { $0["other"] = 1 }
                 if suffix == ".lock" { try other.checkpoint() }
                 return nil
             }
-            let store = store(path, system)
+            let store = makeStore(path, system)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             for store in [store, other] { #expect(store.contents() == ["a": 1, "other": 1]) }
@@ -104,7 +100,7 @@ struct NewSiblingTests {
                 for draft in drafts { try FileManager.default.removeItem(atPath: "\(directory)/\(draft)") }
                 return nil
             }
-            let store = store(path, system)
+            let store = makeStore(path, system)
             // Another process has created the journal before it could remove a draft.
             if suffix == ".journal" {
                 expectError(.writeFailed) { try store.commit { $0["a"] = 1 } }
@@ -128,7 +124,7 @@ struct NewSiblingTests {
                 hasFailed.withLock { $0 = true }
                 return number
             }
-            let store = store(path, system)
+            let store = makeStore(path, system)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(hasFailed.withLock { $0 })
@@ -140,7 +136,7 @@ struct NewSiblingTests {
     func failedRename(suffix: String) async throws {
         try await withSettingsPath { path in
             try share(path)
-            let store = store(path, system(before: path + suffix) { ENOSPC })
+            let store = makeStore(path, system(before: path + suffix) { ENOSPC })
             expectError(.writeFailed) {
                 try store.commit { $0["a"] = 1 }
                 try store.checkpoint()

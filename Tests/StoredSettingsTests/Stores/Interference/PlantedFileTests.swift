@@ -17,13 +17,9 @@ struct PlantedFileTests {
 
     private let reporter = RecordingReporter()
 
-    private func store(_ path: String) -> FileStore {
-        FileStore(path: path, checkpointsInBackground: false)
-    }
-
     /// The values that a new process reads.
     private func values(_ path: String) -> [String: StoredValue] {
-        store(path).contents()
+        makeStore(path).contents()
     }
 
     private enum Plant: CaseIterable {
@@ -46,7 +42,7 @@ struct PlantedFileTests {
             } else {
                 try FileManager.default.createSymbolicLink(atPath: path + suffix, withDestinationPath: target)
             }
-            let suite = SettingsSuite(store: store(path), reporter: reporter)
+            let suite = SettingsSuite(store: makeStore(path), reporter: reporter)
             #expect(suite.storedValue(forKey: "a") == 1)
             if suffix == ".journal" {
                 expectError(.untrustedFile) { try suite.setStoredValue(2, forKey: "a") }
@@ -76,13 +72,13 @@ struct PlantedFileTests {
     func foreignJournal() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            try store(path).commit { $0["planted"] = true }
+            try makeStore(path).commit { $0["planted"] = true }
             let journal = path + ".journal"
             #expect(chown(journal, Self.otherUser, Self.otherGroup) == 0)
             #expect(chmod(journal, 0o666) == 0)
             #expect(chmod(directory, 0o1777) == 0)
             let before = try JournalFile(of: path).bytes
-            let suite = SettingsSuite(store: store(path), reporter: reporter)
+            let suite = SettingsSuite(store: makeStore(path), reporter: reporter)
             #expect(suite.snapshot() == [:])
             expectError(.untrustedFile) { try suite.setStoredValue("mine", forKey: "a") }
             #expect(try JournalFile(of: path).bytes == before)
@@ -100,7 +96,7 @@ struct PlantedFileTests {
         try await withTemporaryDirectory { directory in
             // Root reads a file in a user's directory.
             let path = directory + "/settings.json"
-            try store(path).commit { $0["a"] = 1 }
+            try makeStore(path).commit { $0["a"] = 1 }
             #expect(chown(path + ".journal", Self.otherUser, Self.otherGroup) == 0)
             #expect(chown(directory, Self.otherUser, Self.otherGroup) == 0)
             #expect(values(path) == ["a": 1])
@@ -139,7 +135,7 @@ struct PlantedFileTests {
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
             #expect(values(link) == ["a": 1])
             #expect(lchown(link, Self.otherUser, Self.otherGroup) == 0)
-            let suite = SettingsSuite(store: store(link), reporter: reporter)
+            let suite = SettingsSuite(store: makeStore(link), reporter: reporter)
             #expect(suite.snapshot() == [:])
             #expect(Set(reporter.errors.map(\.code)) == [.untrustedFile])
             expectError(.untrustedFile) { try suite.setStoredValue(2, forKey: "a") }
@@ -147,10 +143,10 @@ struct PlantedFileTests {
             #expect(values(link) == ["a": 1])
             // For a link without a target, the owner of the directory in which the file would be created counts.
             try FileManager.default.removeItem(atPath: target)
-            expectError(.untrustedFile) { try store(link).commit { $0["a"] = 2 } }
+            expectError(.untrustedFile) { try makeStore(link).commit { $0["a"] = 2 } }
             #expect(!FileManager.default.fileExists(atPath: target + ".journal"))
             #expect(chown(directory, Self.otherUser, Self.otherGroup) == 0)
-            try store(link).commit { $0["a"] = 2 }
+            try makeStore(link).commit { $0["a"] = 2 }
             #expect(values(link) == ["a": 2])
         }
     }
@@ -171,7 +167,7 @@ struct PlantedFileTests {
                 if call == .open, other == path { rename(link, path) }
                 return nil
             })
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let store = makeStore(path, system)
             #expect(store.contents() == [:])
             #expect(!FileManager.default.fileExists(atPath: link), "the link has taken the place of the file")
         }
@@ -185,7 +181,7 @@ struct PlantedFileTests {
             for suffix in [".new", ".last-good", ".last-good.new", ".lock"] {
                 try (path + suffix).overwriteFile(with: text)
             }
-            let suite = SettingsSuite(store: store(path), reporter: reporter)
+            let suite = SettingsSuite(store: makeStore(path), reporter: reporter)
             try await suite.setStoredValue(1, forKey: "a")
             try await suite.checkpoint()
             #expect(values(path) == ["a": 1])
@@ -206,7 +202,7 @@ struct PlantedFileTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/notes"
             try (path + ".journal").overwriteFile(with: text)
-            let suite = SettingsSuite(store: store(path), reporter: reporter)
+            let suite = SettingsSuite(store: makeStore(path), reporter: reporter)
             #expect(suite.storedValue(forKey: "a") == nil)
             expectError(.malformedJournal) { try suite.setStoredValue(1, forKey: "a") }
             #expect(try (path + ".journal").fileContents == text)
@@ -220,7 +216,7 @@ struct PlantedFileTests {
     func textOverJournal(text: String) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/notes"
-            let store = store(path)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.write(2, forKey: "a")
             try (path + ".journal").overwriteFile(with: text)
@@ -238,7 +234,7 @@ struct PlantedFileTests {
     func journalOfGroup() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            try store(path).commit { $0["a"] = 1 }
+            try makeStore(path).commit { $0["a"] = 1 }
             let journal = path + ".journal"
             #expect(chown(directory, 0, Self.otherGroup) == 0 && chown(journal, Self.otherUser, Self.otherGroup) == 0)
             for (directoryMode, mode, group, isUsed) in [
@@ -261,7 +257,7 @@ struct PlantedFileTests {
             if Self.isRoot { #expect(chown(path, Self.otherUser, Self.otherGroup) == 0) }
             try (path + ".lock").overwriteFile(with: "private key")
             #expect(chmod(path + ".lock", 0o600) == 0)
-            let store = store(path)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(try (path + ".lock").fileContents == "private key")
@@ -299,7 +295,7 @@ struct PlantedFileTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/s"
             if isFIFO { #expect(mkfifo(path + suffix, 0o600) == 0) } else { try makeSocket(at: path + suffix) }
-            let suite = SettingsSuite(store: store(path), reporter: reporter)
+            let suite = SettingsSuite(store: makeStore(path), reporter: reporter)
             let error = settingsError {
                 try suite.setStoredValue(1, forKey: "a")
                 try suite.checkpoint()
@@ -320,7 +316,7 @@ struct PlantedFileTests {
             for name in others + [".settings.json.0123abcd.new", ".settings.json.journal.0123abcd.new"] {
                 try "\(directory)/\(name)".overwriteFile(with: "{}")
             }
-            let store = store(path)
+            let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             let names = try FileManager.default.contentsOfDirectory(atPath: directory)

@@ -61,10 +61,6 @@ struct RedirectedDirectoryTests {
         }
     }
 
-    private func store(_ path: String, _ system: SystemCalls = SystemCalls()) -> FileStore {
-        FileStore(path: path, system: system, checkpointsInBackground: false)
-    }
-
     @Test("a link that is replaced while the file is opened leads to its new file, also when the old one is removed")
     func replacedWhileOpened() async throws {
         try await withTemporaryDirectory { directory in
@@ -83,7 +79,7 @@ struct RedirectedDirectoryTests {
                 rename(directory + "/new", directory + "/data")
                 unlink(directory + "/version1/settings.json")
             }
-            #expect(store(path, opening.system).contents() == ["n": 2])
+            #expect(makeStore(path, opening.system).contents() == ["n": 2])
             #expect(opening.hasRun)
         }
     }
@@ -95,7 +91,7 @@ struct RedirectedDirectoryTests {
             let before = try scene.victimFiles
             scene.redirect(scene.config + suffix, to: scene.victim + suffix)
             let reporter = RecordingReporter()
-            let suite = SettingsSuite(store: store(scene.path), reporter: reporter)
+            let suite = SettingsSuite(store: makeStore(scene.path), reporter: reporter)
             #expect(suite.snapshot() == [:])
             let error = #expect(throws: SettingsError.self) { try suite.setStoredValue(1, forKey: "a") }
             #expect(error?.code == .untrustedFile)
@@ -115,18 +111,19 @@ struct RedirectedDirectoryTests {
             scene.redirect(scene.config + "/server", to: "own")
             #expect(symlink("config/../config", alias) == 0)
             let path = alias + "/server/settings.json"
-            try store(path).commit { $0["a"] = 1 }
-            try store(path).checkpoint()
-            #expect(store(own + "/settings.json").contents() == ["a": 1])
+            try makeStore(path).commit { $0["a"] = 1 }
+            try makeStore(path).checkpoint()
+            #expect(makeStore(own + "/settings.json").contents() == ["a": 1])
             var status = stat()
             #expect(stat(own + "/settings.json", &status) == 0 && status.st_uid == Self.user)
             #expect(symlink(scene.victim, scene.config + "/root") == 0)
-            #expect(store(scene.config + "/root/server/settings.json").contents()["a"] == 0)
+            #expect(makeStore(scene.config + "/root/server/settings.json").contents()["a"] == 0)
             #expect(link(scene.config + "/root", scene.config + "/again") == 0)
-            #expect(store(scene.config + "/again/server/settings.json").contents() == [:], "the user may have moved it")
+            let again = scene.config + "/again/server/settings.json"
+            #expect(makeStore(again).contents() == [:], "the user may have moved it")
             #expect(symlink("circle", scene.config + "/circle") == 0)
             #expect(throws: SettingsError.self) {
-                try store(scene.config + "/circle/settings.json").commit { $0["a"] = 1 }
+                try makeStore(scene.config + "/circle/settings.json").commit { $0["a"] = 1 }
             }
         }
     }
@@ -154,7 +151,7 @@ struct RedirectedDirectoryTests {
                     if call == redirected { scene.redirect(scene.config + suffix, to: scene.victim + suffix) }
                     if call == redirected + duration { scene.restore(scene.config + suffix) }
                 })
-                let store = store(scene.path, system)
+                let store = makeStore(scene.path, system)
                 // Whether this succeeds or fails is not the point.
                 _ = settingsError {
                     try store.commit { $0["a"] = 1 }
@@ -257,7 +254,7 @@ struct RedirectedDirectoryTests {
             #expect(mkdir(place, 0o755) == 0)
             if isShared { #expect(chown(place, Self.user, Self.group) == 0 && chmod(place, 0o1777) == 0) }
             for path in [place + "/settings.json", place + "/new/settings.json"] {
-                let store = store(path)
+                let store = makeStore(path)
                 try store.commit { $0["a"] = 1 }
                 try store.checkpoint()
             }

@@ -42,7 +42,7 @@ struct RestoredJournalTests {
     func restored(restoring: Restoring, checkpointAt turn: Int?) async throws {
         try await withTemporaryDirectory { directory in
             let (path, catcher) = (directory + "/settings.json", ErrorRecorder())
-            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            let stores = (0..<2).map { _ in makeStore(path) }
             for store in stores { store.setObserver(catcher) }
             try stores[0].commit { $0["n"] = 1 }
             for _ in 0..<2 { try Self.increment(stores[0]) }
@@ -60,7 +60,7 @@ struct RestoredJournalTests {
             try Self.increment(stores[1])
             #expect(stores[1].contents() == ["n": 6, "k": 9])
             try Self.increment(stores[0])
-            for store in stores + [FileStore(path: path, checkpointsInBackground: false)] {
+            for store in stores + [makeStore(path)] {
                 #expect(store.contents() == ["n": 7, "k": 9])
             }
             try stores[0].checkpoint()
@@ -73,18 +73,18 @@ struct RestoredJournalTests {
     @Test("what a process sets in the copy, and what another one knew, are merged", arguments: Restoring.allCases)
     func merged(restoring: Restoring) async throws {
         try await withSettingsPath { path in
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
             try store.commit { $0["n"] = 1 }
             let journal = JournalFile(of: path)
             let copy = try journal.bytes
             for number in 0..<Int128(10) { try store.commit { $0["k"] = .integer(number) } }
             try Self.restore(copy, to: journal, restoring)
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let other = makeStore(path)
             try other.commit { $0["other"] = 1 }
             try store.commit { $0["own"] = 1 }
             try other.commit { $0["end"] = 1 }
             let expected: [String: StoredValue] = ["n": 1, "k": 9, "other": 1, "own": 1, "end": 1]
-            for store in [store, other, FileStore(path: path, checkpointsInBackground: false)] {
+            for store in [store, other, makeStore(path)] {
                 #expect(store.contents() == expected)
             }
         }
@@ -93,8 +93,8 @@ struct RestoredJournalTests {
     @Test("a copy that is restored over a journal which had replaced it in the same file does not stop sets")
     func restoredAfterTruncation() async throws {
         try await withSettingsPath { path in
-            let store = FileStore(path: path, checkpointsInBackground: false)
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let store = makeStore(path)
+            let other = makeStore(path)
             try store.commit { $0["n"] = 1 }
             let journal = JournalFile(of: path)
             let copy = try journal.bytes

@@ -31,11 +31,11 @@ struct UnreadableFileTests {
     @Test("synchronizing throws while the journal cannot be opened, since other processes may have set values in it")
     func synchronizing() async throws {
         try await withSettingsPath { path in
-            let other = FileStore(path: path, checkpointsInBackground: false)
+            let other = makeStore(path)
             try other.write { $0["a"] = 1 }
             try other.checkpoint()
             try other.write { $0["a"] = 2 }
-            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            let store = makeStore(path, faults.system)
             faults.fail(.open, with: EMFILE) { $0 == path + ".journal" }
             #expect(store.value(forKey: "a") == 1)
             expectError(.readFailed) { try store.synchronize() }
@@ -43,7 +43,7 @@ struct UnreadableFileTests {
             try store.synchronize()
             #expect(store.value(forKey: "a") == 2)
             try JournalFile(of: path).replace(with: [UInt8](repeating: 1, count: JournalFile.headerSize))
-            let late = FileStore(path: path, checkpointsInBackground: false)
+            let late = makeStore(path)
             expectError(.malformedJournal) { try late.synchronize() }
         }
     }
@@ -90,7 +90,7 @@ struct UnreadableFileTests {
     func unreadableJournal() async throws {
         try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1}"#)
-            let writer = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
+            let writer = SettingsSuite(store: makeStore(path), reporter: reporter)
             try await writer.setStoredValue(2, forKey: "b")
             faults.fail(.open, with: EACCES) { $0 == path + ".journal" }
             let suite = suite(path)
