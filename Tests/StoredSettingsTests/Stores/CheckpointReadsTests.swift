@@ -12,22 +12,6 @@ import Testing
 /// A checkpoint changes no value, so a process that follows the journal need not read the settings file again.
 @Suite("Reads during checkpoints by other processes")
 struct CheckpointReadsTests {
-    /// Counts the reads of a file.
-    private final class ReadCounter: Sendable {
-        private let path: String
-        private let reads = Mutex(0)
-
-        init(_ path: String) { self.path = path }
-
-        var count: Int { reads.withLock(\.self) }
-
-        var system: SystemCalls {
-            SystemCalls(witness: { [self] call, other in
-                if call == .read, other == path { reads.withLock { $0 += 1 } }
-            })
-        }
-    }
-
     /// Delays each rename until the file system's clock has ticked, so that the file's times differ.
     private static let delayedRenames = SystemCalls(fault: { call, _ in
         if call == .rename { SystemCalls.sleep(seconds: 0.03) }
@@ -69,13 +53,13 @@ struct CheckpointReadsTests {
     @Test("a process that follows the journal does not read the file after a checkpoint")
     func journalFollower() async throws {
         try await withSettingsPath { path in
-            let counter = ReadCounter(path)
+            let counter = CallCounter(path)
             let writer = makeStore(path, Self.delayedRenames)
             try writer.commit { $0["n"] = 0 }
             try writer.checkpoint()
             let reader = makeStore(path, counter.system)
             #expect(reader.contents() == ["n": 0])
-            let before = counter.count
+            let before = counter.count(.read)
             for round in 1...3 {
                 // Several checkpoints may happen between two checks of the file.
                 for turn in 1...round {
@@ -86,7 +70,7 @@ struct CheckpointReadsTests {
                 reader.look()
                 #expect(reader.value(forKey: "n") == .integer(Int128(round * 11)))
             }
-            #expect(counter.count == before)
+            #expect(counter.count(.read) == before)
             // The manual edit is read, but the checkpoint that merges it is not.
             try path.replaceFile(with: #"{"n": 33, "edited": true}"#)
             await eventually("the edit is noticed") {
@@ -95,14 +79,14 @@ struct CheckpointReadsTests {
             }
             // Until then, the file is read at each check.
             await reader.untilSettled()
-            let afterEdit = counter.count
+            let afterEdit = counter.count(.read)
             #expect(afterEdit > before)
             try writer.commit { $0["n"] = 50 }
             #expect(reader.value(forKey: "n") == 50)
             try writer.checkpoint()
             reader.look()
             #expect(reader.contents() == ["n": 50, "edited": true])
-            #expect(counter.count == afterEdit)
+            #expect(counter.count(.read) == afterEdit)
         }
     }
 

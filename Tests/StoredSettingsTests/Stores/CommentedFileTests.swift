@@ -2,7 +2,6 @@
 
 import Foundation
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -83,10 +82,7 @@ struct CommentedFileTests {
     @Test("a checkpoint of a process that has not read the file preserves its comments")
     func adoptedFile() async throws {
         try await withSettingsPath { path in
-            let reads = Mutex(0)
-            let witness = SystemCalls(witness: { call, other in
-                if call == .read, other == path { reads.withLock { $0 += 1 } }
-            })
+            let counter = CallCounter(path)
             try path.overwriteFile(with: Self.text)
             // The times of each file differ, so that it is known by its status.
             let delayed = SystemCalls(fault: { call, _ in
@@ -94,7 +90,7 @@ struct CommentedFileTests {
                 return nil
             })
             let first = makeStore(path, delayed)
-            let second = makeStore(path, witness)
+            let second = makeStore(path, counter.system)
             // Both have the journal open from here on.
             try first.commit { $0["port"] = 79 }
             try first.checkpoint()
@@ -104,12 +100,12 @@ struct CommentedFileTests {
                 second.contents()["port"] == 79 && second.peek { $0.settings.reading?.isCertain == true }
             }
             try first.commit { $0["port"] = 81 }
-            reads.withLock { $0 = 0 }
+            let reads = counter.count(.read)
             #expect(second.contents()["port"] == 81)
             try first.checkpoint()
             second.look()
             #expect(second.contents()["port"] == 81)
-            #expect(reads.withLock(\.self) == 0)
+            #expect(counter.count(.read) == reads)
             try second.commit { $0["port"] = 82 }
             try second.checkpoint()
             #expect(try path.fileContents == Self.text.replacing("80,", with: "82,"))

@@ -181,23 +181,6 @@ struct FileLockTests {
 
 @Suite("An explicit checkpoint during another process's checkpoint")
 struct SlowCheckpointTests {
-    /// Counts the calls for one path, by kind.
-    private final class CallCounter: Sendable {
-        private let counts = Mutex<[SystemCalls.Name: Int]>([:])
-        private let path: String
-
-        init(_ path: String) { self.path = path }
-
-        var system: SystemCalls {
-            SystemCalls(fault: { [self] call, other in
-                if other == path { counts.withLock { $0[call, default: 0] += 1 } }
-                return nil
-            })
-        }
-
-        func count(_ call: SystemCalls.Name) -> Int { counts.withLock { $0[call] ?? 0 } }
-    }
-
     @Test(
         "a checkpoint waits for a slow disk far beyond its patience, also when the journal is replaced meanwhile",
         arguments: [false, true]

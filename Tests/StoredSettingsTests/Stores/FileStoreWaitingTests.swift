@@ -12,10 +12,6 @@ import Testing
 struct FileStoreWaitingTests {
     private let reporter = RecordingReporter()
 
-    private func suite(_ path: String) -> SettingsSuite {
-        SettingsSuite(fileAt: path, reporter: reporter)
-    }
-
     @Test("threads that wait for a lock that is never released wait together, and not one after the other")
     func stuckLock() async throws {
         try await withSettingsPath { path in

@@ -2,7 +2,6 @@
 
 import Foundation
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 

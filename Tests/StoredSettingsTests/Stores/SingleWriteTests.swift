@@ -139,20 +139,17 @@ struct SingleWriteTests {
 
     @Test("the header is synchronized before a record crosses an offset that the old header refers to")
     func limit() async throws {
-        try await withTemporaryDirectory { directory in
-            let syncs = Mutex(0)
-            let system = SystemCalls(witness: { call, path in
-                if call == .sync, path.hasSuffix(".journal") { syncs.withLock { $0 += 1 } }
-            })
-            let store = try openStore(directory + "/settings.json", "{}", system)
+        try await withSettingsPath { path in
+            let counter = CallCounter(path + ".journal")
+            let store = try openStore(path, "{}", counter.system)
             let (journal, position) = store.peek { ($0.journal.journal, $0.journal.position) }
             let page = try #require(journal).page
             // A record takes 40 bytes.
             page[JournalHeader.limitWord] = UInt64(position.end) + 48
             try set(1, "a", in: store)
-            #expect(syncs.withLock { $0 } == 0 && page[JournalHeader.limitWord] != 0)
+            #expect(counter.count(.sync) == 0 && page[JournalHeader.limitWord] != 0)
             try set(2, "a", in: store)
-            #expect(syncs.withLock { $0 } == 1 && page[JournalHeader.limitWord] == 0)
+            #expect(counter.count(.sync) == 1 && page[JournalHeader.limitWord] == 0)
             #expect(store.value(forKey: "a") == 2)
         }
     }

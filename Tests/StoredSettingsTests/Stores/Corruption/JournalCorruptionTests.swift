@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -150,16 +149,13 @@ struct JournalCorruptionTests {
             for index in 64..<68 { journal[index] = index == 64 ? 0xF0 : 0xFF }
             try JournalSample.replace(path + ".journal", with: journal)
             #expect(truncate(path + ".journal", 5 << 30) == 0)
-            let reads = Mutex(0)
-            let system = SystemCalls(witness: { call, _ in
-                if call == .read { reads.withLock { $0 += 1 } }
-            })
-            let store = FileStore(path: FilePath(path), system: system, checkpointsInBackground: false)
+            let counter = CallCounter()
+            let store = makeStore(path, counter.system)
             #expect(store.contents() == sample.states[0])
             try store.commit { $0["new"] = 9 }
             #expect(makeStore(path).contents()["new"] == 9)
             // Thousands, if it were read to its end.
-            #expect(reads.withLock(\.self) < 100)
+            #expect(counter.count(.read) < 100)
         }
     }
 
@@ -178,17 +174,14 @@ struct JournalCorruptionTests {
             try JournalSample.replace(path + ".journal", with: bytes)
             // The space behind the records takes no room.
             #expect(truncate(path + ".journal", off_t(length) + 4_096) == 0)
-            let reads = Mutex(0)
-            let system = SystemCalls(witness: { call, _ in
-                if call == .read { reads.withLock { $0 += 1 } }
-            })
-            let journal = try #require(try Journal.open(at: FilePath(path + ".journal"), system))
-            reads.withLock { $0 = 0 }
+            let counter = CallCounter()
+            let journal = try #require(try Journal.open(at: FilePath(path + ".journal"), counter.system))
+            let reads = counter.count(.read)
             let reading = try JournalReader(journal)
                 .records(from: epoch.start, to: nil, epoch: epoch.epoch, salt: epoch.salt)
             #expect(reading.records.isEmpty)
             // Of the first part, which is short.
-            #expect(reads.withLock(\.self) == 1)
+            #expect(counter.count(.read) == reads + 1)
         }
     }
 

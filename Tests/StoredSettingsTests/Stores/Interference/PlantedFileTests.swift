@@ -3,7 +3,6 @@
 import Foundation
 import ProcessSupport
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
