@@ -14,7 +14,11 @@ struct DiskOrderTests {
     /// Simulates a power loss: copies a settings file to another directory, with the journal that the disk has.
     ///
     /// - Returns: The path of the copy.
-    private func image(of path: String, journal: [UInt8], named name: String = "image") throws -> String {
+    private func image(
+        of path: String,
+        journal: some Collection<UInt8>,
+        named name: String = "image"
+    ) throws -> String {
         let directory = FilePath(path).directory.description + "/" + name
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
         try FileManager.default.copyItem(atPath: path, toPath: directory + "/settings.json")

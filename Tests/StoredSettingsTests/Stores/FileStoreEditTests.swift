@@ -2,6 +2,7 @@
 
 import Foundation
 import StoredSettingsTesting
+import Synchronization
 import TestSupport
 import Testing
 
