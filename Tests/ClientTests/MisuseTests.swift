@@ -64,6 +64,38 @@ struct MisuseTests {
             var name = ""
             private enum CodingKeys: CodingKey { case name }
         }
+        struct Ranges: Sendable {
+            @DefaultStorage(key: "halfOpen", in: 1..<5) var halfOpen = 3
+            @DefaultStorage(key: "through", in: ...5) var through = 3
+            @DefaultStorage(key: "upTo", in: ..<5) var upTo = 3
+            @DefaultStorage(key: "fraction", in: 0...1) var fraction = 0.5
+            @DefaultStorage(key: "text", in: "a"..."f") var text = "c"
+            @DefaultStorage(key: "timeout", in: .zero ... .seconds(60)) var timeout = Duration.seconds(5)
+            @DefaultStorage(key: "even", in: 0...10, validate: { $0.isMultiple(of: 2) }) var even = 4
+        }
+        class Tool { @DefaultStorage(key: "retries") var retries = 3 }
+        final class SpecialTool: Tool { @DefaultStorage(key: "dryRun") var isDryRun = false }
+        struct Cache<Element: StoredValueConvertible>: Sendable {
+            @DefaultStorage var all: [String: Element]
+            @DefaultStorageOptional var newest: Element?
+            init(suite: SettingsSuite) {
+                _all = DefaultStorage(wrappedValue: [:], key: "all", suite: suite)
+                _newest = DefaultStorageOptional(key: "newest", suite: suite)
+            }
+            func push(_ element: Element) {
+                newest = element
+                all["newest"] = element
+            }
+        }
+        func assign(_ settings: Settings) {
+            settings.number += 1
+            settings.maybe = nil
+        }
+        func local() -> Bool {
+            @DefaultStorage(key: "local", in: 0...10) var count = 1
+            count += 1
+            return $count.isSet
+        }
         func correct(_ settings: Settings, _ suite: SettingsSuite) {
             send(settings.$number)
             send(settings.$number.values)
