@@ -156,12 +156,6 @@ package final class EtcdCluster: Sendable {
 
     private func pidFile(_ index: Int) -> URL { directory.appendingPathComponent("m\(index).pid") }
 
-    /// Stops and continues a member, like a machine that hangs.
-    package func suspend(_ index: Int, _ isSuspended: Bool) {
-        guard let process = members.withLock({ $0[index].process }) else { return }
-        process.signal(isSuspended ? SIGSTOP : SIGCONT)
-    }
-
     // MARK: - State
 
     /// The port for the clients of a member.
@@ -220,10 +214,9 @@ package final class EtcdCluster: Sendable {
     /// Sends JSON to the gateway of a member.
     ///
     /// - Returns: The response with its head; `nil` if the member does not answer.
-    package func post(_ path: String, _ json: String, to index: Int = 0, token: String? = nil) -> String? {
-        let authorization = token.map { "Authorization: \($0)\r\n" } ?? ""
-        return exchange(
-            "POST \(path) HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\(authorization)"
+    private func post(_ path: String, _ json: String, to index: Int) -> String? {
+        exchange(
+            "POST \(path) HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n"
                 + "Content-Length: \(json.utf8.count)\r\n\r\n\(json)",
             index
         )

@@ -25,8 +25,6 @@ package final class FaultyProxy: Sendable {
         package var bytesUntilEnd: Int?
         /// The number of further pieces that are sent twice.
         package var duplicates = 0
-        /// Whether bytes are read and not passed on.
-        package var isDiscarding = false
 
         package init() {}
     }
@@ -39,21 +37,21 @@ package final class FaultyProxy: Sendable {
         var connections: [Int: (client: LoopbackSocket, server: LoopbackSocket)] = [:]
         var lastConnection = 0
         var isStopped = false
-        var target: UInt16
     }
 
+    private let target: UInt16
     private let listener: LoopbackSocket
     /// Protects `state`, and is signaled when it changes.
     private let condition = NSCondition()
     /// Unchecked: accessed only while `condition` is locked.
-    nonisolated(unsafe) private var state: State
+    nonisolated(unsafe) private var state = State()
 
     /// Creates a proxy.
     ///
     /// - Parameter target: The port of the server.
     /// - Throws: An error when there is no free port.
     package init(to target: UInt16) throws {
-        state = State(target: target)
+        self.target = target
         listener = try LoopbackSocket.listening()
         Thread.detachNewThread { [self] in accept() }
     }
@@ -105,16 +103,8 @@ package final class FaultyProxy: Sendable {
         withState { $0.refusesConnections = isRefusing }
     }
 
-    /// Passes on new connections to another server.
-    package func redirect(to target: UInt16) {
-        withState { $0.target = target }
-    }
-
     /// The number of open connections.
     package var connectionCount: Int { withState { $0.connections.count } }
-
-    /// The number of connections that were ever accepted.
-    package var acceptedConnections: Int { withState { $0.lastConnection } }
 
     /// Ends the proxy and its connections.
     package func stop() {
@@ -127,8 +117,8 @@ package final class FaultyProxy: Sendable {
 
     private func accept() {
         while let client = listener.accept() {
-            let target = withState { $0.isStopped || $0.refusesConnections ? nil : $0.target }
-            guard let target, let server = connect(target) else {
+            let isRefused = withState { $0.isStopped || $0.refusesConnections }
+            guard !isRefused, let server = connect(target) else {
                 client.shutDown()
                 continue
             }
@@ -200,7 +190,6 @@ package final class FaultyProxy: Sendable {
         guard !state.isStopped else { return nil }
         var faults = direction == .toServer ? state.toServer : state.toClient
         defer { if direction == .toServer { state.toServer = faults } else { state.toClient = faults } }
-        if faults.isDiscarding { return ([], false) }
         if let remaining = faults.bytesUntilEnd {
             guard remaining > bytes.count else {
                 faults.bytesUntilEnd = nil

@@ -153,11 +153,6 @@ package final class LoopbackSocket: Sendable {
         shutdown(descriptor, CInt(SHUT_RDWR))
     }
 
-    /// Ends the sending direction.
-    package func endOutput() {
-        shutdown(descriptor, CInt(SHUT_WR))
-    }
-
     /// Makes the peer receive a reset when the socket is closed, and ends every call that waits for input.
     package func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)

@@ -30,8 +30,8 @@ package final class ScriptedServer: Sendable {
         package func send(_ text: String) -> Bool { socket.write(text.utf8) }
 
         /// Sends a response with a length.
-        package func respond(_ body: String, status: Int = 200, headers: String = "") {
-            send("HTTP/1.1 \(status) X\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+        package func respond(_ body: String, status: Int = 200) {
+            send("HTTP/1.1 \(status) X\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
         }
 
         /// Begins a response in chunks.
@@ -51,11 +51,6 @@ package final class ScriptedServer: Sendable {
         /// Ends the connection.
         package func close() {
             socket.shutDown()
-        }
-
-        /// Ends the connection with a reset, after the closure has returned.
-        package func reset() {
-            socket.reset()
         }
 
         /// Waits until the client ends the connection.

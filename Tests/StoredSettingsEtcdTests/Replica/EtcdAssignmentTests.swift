@@ -121,31 +121,6 @@ struct EtcdAssignmentTests {
         }
     }
 
-    @Test("Assignments of a killed process are sent by the next one")
-    func takeover() async throws {
-        try await Self.withProxy { proxy, prefix, directory in
-            proxy.refuseConnections()
-            let file = "\(directory)/replica.json"
-            try await blocking {
-                let probe = try Program(
-                    "etcd-probe",
-                    [proxy.url, prefix, file, "assign", "port", "7"],
-                    in: directory
-                )
-                try probe.waitForOutput("assigned 7")
-                probe.kill()
-            }
-            proxy.refuseConnections(false)
-            let store = try Self.store(proxy, prefix, in: directory)
-            #expect(store.value(forKey: "port") == 7)
-            try await blocking { try store.synchronize() }
-            let other = try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: prefix)
-            try await blocking { try other.refresh() }
-            #expect(other.contents() == ["port": 7])
-            store.close()
-        }
-    }
-
     @Test("A store that is closed leaves its assignments to the next one")
     func closing() async throws {
         try await Self.withProxy { proxy, prefix, directory in

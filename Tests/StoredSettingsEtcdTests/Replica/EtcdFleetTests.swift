@@ -2,6 +2,7 @@
 
 import EtcdTestSupport
 import Foundation
+import ProcessSupport
 import StoredSettings
 import Synchronization
 import TestSupport
@@ -11,8 +12,6 @@ import Testing
 
 @Suite("EtcdStore: processes of a fleet", .requiresEtcd, .deadlockLimit)
 struct EtcdFleetTests {
-    private static let clients = 4
-
     /// The number of increments of each process.
     ///
     /// The environment variable `STORED_SETTINGS_INCREMENTS` replaces it.
@@ -28,61 +27,145 @@ struct EtcdFleetTests {
         "Increments of four processes are exact while leaders die, connections fail, history is compacted, and tokens expire"
     )
     func history() async throws {
-        let count = Self.increments
         try await withEtcd(members: 3, options: Self.options) { cluster in
-            let proxies = try (0..<3).map { try FaultyProxy(to: cluster.port($0)) }
-            defer { for proxy in proxies { proxy.stop() } }
             try await EtcdUserTests.enableUsers(cluster)
-            try await withTemporaryDirectory { directory in
-                try "u".write(toFile: directory + "/user", atomically: false, encoding: .utf8)
-                try "secret".write(toFile: directory + "/password", atomically: false, encoding: .utf8)
-                let observer = try EtcdStore(urls: cluster.urls, prefix: "p/fleet") { configuration in
-                    configuration.credentials = EtcdStore.Credentials(
-                        userFile: directory + "/user",
-                        passwordFile: directory + "/password"
-                    )
-                }
-                let recorder = ReplicaTrial.Observer()
-                observer.setObserver(recorder)
-                try await blocking { try observer.commit { $0["count"] = 0 } }
-                let programs = try (0..<Self.clients)
-                    .map { client in
-                        // Each process prefers another member.
-                        let urls = (0..<3).map { proxies[(client + $0) % 3].url }.joined(separator: ",")
-                        let arguments = [urls, "p/fleet", "-", "increments", "\(client)", "\(count)"]
-                        return try Program("etcd-probe", arguments, in: directory)
-                    }
-                try await blocking {
-                    var disturbance = Disturbance(cluster, proxies, seed: TestRun.seed)
-                    while programs.contains(where: \.isRunning) { try disturbance.next() }
-                    try disturbance.end()
-                    for program in programs {
-                        let output = try program.finish()
-                        #expect(output.hasPrefix("own \(count) findings []"), "\(output)")
-                    }
-                    // The quick tier may end before the first one.
-                    #expect(disturbance.compactions > 0 || !TestRun.isExhaustive)
-                }
-                try await blocking { try observer.refresh() }
-                var expected: [String: StoredValue] = ["count": .integer(Int128(Self.clients * count))]
-                for client in 0..<Self.clients { expected["client/\(client)"] = .integer(Int128(count)) }
-                #expect(observer.contents() == expected)
-                // The stream of a process without own commits has never gone backwards, and has reached the end.
-                let counts = recorder.commits.withLock { $0.compactMap { $0.values["count"] ?? nil } }.map(Self.number)
-                #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 < $1 })
-                #expect(counts.last == Self.clients * count)
-                observer.close()
+            try await Fleet.run(cluster, user: ("u", "secret"), root: "root:pw") { fleet in
+                try fleet.disturb(forIncrements: Self.increments)
+                // The quick tier may end before the first one.
+                #expect(fleet.disturbance.compactions > 0 || !TestRun.isExhaustive)
+                let history = try fleet.finish(FleetHistory.Times())
+                #expect(history.findings == [])
+                #expect(history.lost == 0)
             }
         }
     }
 
-    private static func number(_ value: StoredValue) -> Int {
-        if case .integer(let number) = value { Int(number) } else { -1 }
+    @Test(
+        "A restored backup loses what was acknowledged since, and everything before and after it is exact",
+        arguments: ["etcd-cluster", "another-cluster"].sampled(1)
+    )
+    func restoration(token: String) async throws {
+        let increments = TestRun.count(quick: 2, exhaustive: 8)
+        try await withEtcd(members: 3) { cluster in
+            try await Fleet.run(cluster) { fleet in
+                var times = FleetHistory.Times()
+                try fleet.disturb(forIncrements: increments)
+                times.saveBegan = DispatchTime.now().uptimeNanoseconds
+                try cluster.saveBackup(member: fleet.disturbance.member)
+                times.saveEnded = DispatchTime.now().uptimeNanoseconds
+                try fleet.disturb(forIncrements: increments)
+                try cluster.restoreBackup(token: token) { times.stopped = DispatchTime.now().uptimeNanoseconds }
+                fleet.disturbance.noteRestart()
+                try fleet.disturb(forIncrements: increments)
+                let history = try fleet.finish(times)
+                #expect(history.findings == [])
+                #expect(history.lost >= Fleet.clients * increments)
+                #expect(history.later >= Fleet.clients * increments)
+            }
+        }
+    }
+}
+
+/// Processes that increment a number over disturbed connections.
+///
+/// Its methods wait, so they are called on a thread of their own.
+private struct Fleet {
+    struct ProcessEnded: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    static let clients = 4
+
+    let directory: String
+    let programs: [ChildProcess]
+    /// A store whose connections are not disturbed.
+    let observer: EtcdStore
+    var disturbance: Disturbance
+
+    /// Starts the processes, runs a body, and kills those that are left.
+    ///
+    /// - Parameters:
+    ///   - cluster: Three members.
+    ///   - user: The user and the password of all processes, if users are required.
+    ///   - root: The user that may compact the history, with a password.
+    ///   - body: A body that runs on a thread of its own.
+    /// - Throws: The error of the body, or one of starting the processes.
+    static func run(
+        _ cluster: EtcdCluster,
+        user: (name: String, password: String)? = nil,
+        root: String? = nil,
+        _ body: @escaping @Sendable (inout Fleet) throws -> Void
+    ) async throws {
+        let proxies = try (0..<3).map { try FaultyProxy(to: cluster.port($0)) }
+        defer { for proxy in proxies { proxy.stop() } }
+        try await withTemporaryDirectory { directory in
+            let files = (user: directory + "/user", password: directory + "/password")
+            try user?.name.write(toFile: files.user, atomically: false, encoding: .utf8)
+            try user?.password.write(toFile: files.password, atomically: false, encoding: .utf8)
+            let observer = try EtcdStore(urls: cluster.urls, prefix: "p/fleet") { configuration in
+                guard user != nil else { return }
+                configuration.credentials = EtcdStore.Credentials(userFile: files.user, passwordFile: files.password)
+            }
+            let programs = try (0..<clients)
+                .map { client in
+                    // Each process prefers another member.
+                    let urls = (0..<3).map { proxies[(client + $0) % 3].url }.joined(separator: ",")
+                    // Processes share a file for their replicas in pairs.
+                    let file = "\(directory)/replica\(client % 2).json"
+                    let arguments = [urls, "p/fleet", file, "history", "\(client)", "0"]
+                    return try ChildProcess(program: "etcd-probe", arguments, in: directory)
+                }
+            defer { for program in programs { program.end() } }
+            try await blocking {
+                var fleet = Fleet(
+                    directory: directory,
+                    programs: programs,
+                    observer: observer,
+                    disturbance: Disturbance(cluster, proxies, seed: TestRun.seed, user: root)
+                )
+                try body(&fleet)
+            }
+            observer.close()
+        }
+    }
+
+    /// Disturbs the processes until each of them has made so many further increments.
+    mutating func disturb(forIncrements count: Int) throws {
+        // The first commit to be acknowledged may have begun before.
+        let goals = programs.map { Self.acknowledgedCommits(of: $0) + count + 1 }
+        while zip(programs, goals).contains(where: { Self.acknowledgedCommits(of: $0) < $1 }) {
+            guard programs.allSatisfy(\.isRunning) else {
+                throw ProcessEnded(description: "\(programs.map { $0.output.text.suffix(200) })")
+            }
+            try disturbance.next()
+        }
+    }
+
+    /// Ends the disturbances and the processes, and checks their history.
+    mutating func finish(_ times: FleetHistory.Times) throws -> FleetHistory {
+        try disturbance.end()
+        try "".write(toFile: directory + "/stop", atomically: false, encoding: .utf8)
+        for program in programs { try program.waitForOutput("idle\n") }
+        try observer.write(true, forKey: "end")
+        var history = FleetHistory(try programs.map { try $0.finish() })
+        try observer.refresh()
+        let contents = observer.contents()
+        let last: String = if case .string(let label)? = contents["last"] { label } else { "" }
+        history.check(contents.compactMapValues(Self.number), last: last, times)
+        return history
+    }
+
+    private static func acknowledgedCommits(of program: ChildProcess) -> Int {
+        program.output.text.components(separatedBy: "\nok ").count - 1
+    }
+
+    private static func number(_ value: StoredValue) -> Int? {
+        if case .integer(let number) = value { Int(number) } else { nil }
     }
 }
 
 /// Kills and restarts leaders, compacts the history, and disturbs connections, in an order that a seed determines.
-struct Disturbance {
+private struct Disturbance {
     private let cluster: EtcdCluster
     private let proxies: [FaultyProxy]
     private let user: String?
@@ -92,7 +175,7 @@ struct Disturbance {
     /// The number of compactions that have succeeded.
     private(set) var compactions = 0
 
-    init(_ cluster: EtcdCluster, _ proxies: [FaultyProxy], seed: UInt64, user: String? = "root:pw") {
+    init(_ cluster: EtcdCluster, _ proxies: [FaultyProxy], seed: UInt64, user: String?) {
         (self.cluster, self.proxies, self.user) = (cluster, proxies, user)
         generator = SeededGenerator(seed: seed)
     }

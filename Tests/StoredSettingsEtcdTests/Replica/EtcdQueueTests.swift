@@ -2,6 +2,7 @@
 
 import EtcdTestSupport
 import Foundation
+import ProcessSupport
 import StoredSettings
 import Synchronization
 import TestSupport
@@ -21,27 +22,23 @@ struct EtcdQueueTests {
         _ numbers: String,
         to keys: String,
         _ prefix: String,
-        in directory: String,
-        url: String = noServer
+        in directory: String
     ) async throws {
         try await blocking {
-            let probe = try Program(
-                "etcd-probe",
-                [url, prefix, "\(directory)/replica.json", "assign", keys, numbers],
+            let probe = try ChildProcess(
+                program: "etcd-probe",
+                [noServer, prefix, "\(directory)/replica.json", "assign", keys, numbers],
                 in: directory
             )
             try probe.waitForOutput("assigned \(numbers)")
-            probe.kill()
+            probe.end()
         }
     }
 
-    private static func store(
-        _ prefix: String,
-        in directory: String,
-        _ urls: [String]? = nil
-    ) async throws -> EtcdStore {
-        let shared = try await SharedEtcd.cluster.urls
-        return try EtcdStore(urls: urls ?? shared, prefix: prefix) { $0.replicaFile = "\(directory)/replica.json" }
+    private static func store(_ prefix: String, in directory: String) async throws -> EtcdStore {
+        try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: prefix) { configuration in
+            configuration.replicaFile = "\(directory)/replica.json"
+        }
     }
 
     @Test("The last assignment wins, also if it was made by a process that has taken over earlier ones")
@@ -79,75 +76,67 @@ struct EtcdQueueTests {
 
     @Test("An assignment that was made for another cluster is dropped and reported")
     func otherCluster() async throws {
-        try await withEtcd(options: ["--initial-cluster-token", "other"]) { cluster in
-            try await withTemporaryDirectory { directory in
-                let prefix = Self.prefix()
-                let proxy = try FaultyProxy(to: try await SharedEtcd.cluster.port())
-                defer { proxy.stop() }
-                let first = try await Self.store(prefix, in: directory, [proxy.url])
-                try await blocking { try first.refresh() }
-                proxy.refuseConnections()
-                proxy.dropConnections()
-                await eventually("the store is disconnected") { first.problem != nil }
-                #expect(try first.writeLater(["a": 1]))
-                first.close()
-                let observer = ReplicaTrial.Observer()
-                let second = try await Self.store(prefix, in: directory, cluster.urls)
-                second.setObserver(observer)
-                try await blocking {
-                    try second.synchronize()
-                    try second.refresh()
-                }
-                #expect(second.contents() == [:])
-                await eventually("the loss is reported") {
-                    observer.errors.withLock { $0.map(\.code) }.contains(.pendingWriteDropped)
-                }
-                second.close()
-            }
-        }
-    }
-
-    @Test("An assignment of a process that died before the answer does not replace what was written since")
-    func deathBeforeAnswer() async throws {
-        let cluster = try await SharedEtcd.cluster
-        let prefix = Self.prefix()
-        let head = ReplicaLayout(prefix: prefix).head
-        let (assigned, stored) = (BlockingGate(), BlockingGate())
-        // The contents arrive after the assignment, so its base is unknown first.
-        let forwarder = try EtcdForwarder(to: cluster) { request, answer, forwarder in
-            if request.path == "/v3/kv/range" { assigned.wait() }
-            guard request.writes(head) else { return false }
-            _ = forwarder.forward(request)
-            stored.open()
-            answer.waitForEnd()
-            return true
-        }
-        defer { forwarder.stop() }
         try await withTemporaryDirectory { directory in
-            try await blocking {
-                let probe = try Program(
-                    "etcd-probe",
-                    [forwarder.url, prefix, "\(directory)/replica.json", "assign", "a", "1"],
-                    in: directory
-                )
-                try probe.waitForOutput("assigned 1")
-                assigned.open()
-                stored.wait()
-                probe.kill()
-                try EtcdStore(urls: cluster.urls, prefix: prefix).write(2, forKey: "a")
+            let (etcd, other) = (MemoryEtcd(), MemoryEtcd())
+            var contents = other.contents
+            contents.cluster = 2
+            other.restore(contents)
+            let first = EtcdStore(etcd, prefix: "p", replicaFile: "\(directory)/replica.json")
+            try await blocking { try first.refresh() }
+            etcd.intercept { _, _ in
+                throw EtcdTransportError(.unreachable, mayHaveArrived: false, reason: "there is no server")
             }
+            #expect(try first.writeLater(["a": 1]))
+            first.close()
             let observer = ReplicaTrial.Observer()
-            let store = try await Self.store(prefix, in: directory)
-            store.setObserver(observer)
+            let second = EtcdStore(other, prefix: "p", replicaFile: "\(directory)/replica.json")
+            second.setObserver(observer)
             try await blocking {
-                try store.synchronize()
-                try store.refresh()
+                try second.synchronize()
+                try second.refresh()
             }
-            #expect(store.contents() == ["a": 2])
+            #expect(second.contents() == [:])
             await eventually("the loss is reported") {
                 observer.errors.withLock { $0.map(\.code) }.contains(.pendingWriteDropped)
             }
-            store.close()
+            second.close()
+        }
+    }
+
+    @Test("An assignment of a store that ended before the answer does not replace what was written since")
+    func endBeforeAnswer() async throws {
+        try await withTemporaryDirectory { directory in
+            let etcd = MemoryEtcd()
+            let (assigned, stored) = (Gate(), Gate())
+            etcd.intercept { request, etcd in
+                // The contents arrive after the assignment, so its base is unknown first.
+                if request.path == "/v3/kv/range" { await assigned.wait() }
+                guard request.writes("p/head") else { return nil }
+                try etcd.execute(request)
+                stored.open()
+                // The answer never arrives.
+                while !Task.isCancelled { await Task.yield() }
+                throw EtcdTransportError(.canceled, mayHaveArrived: true, reason: "the task was canceled")
+            }
+            let first = EtcdStore(etcd, prefix: "p", replicaFile: "\(directory)/replica.json")
+            #expect(try first.writeLater(["a": 1]))
+            assigned.open()
+            await stored.wait()
+            first.close()
+            etcd.intercept(nil)
+            try await blocking { try EtcdStore(etcd, prefix: "p").write(2, forKey: "a") }
+            let observer = ReplicaTrial.Observer()
+            let second = EtcdStore(etcd, prefix: "p", replicaFile: "\(directory)/replica.json")
+            second.setObserver(observer)
+            try await blocking {
+                try second.synchronize()
+                try second.refresh()
+            }
+            #expect(second.contents() == ["a": 2])
+            await eventually("the loss is reported") {
+                observer.errors.withLock { $0.map(\.code) }.contains(.pendingWriteDropped)
+            }
+            second.close()
         }
     }
 
@@ -210,13 +199,16 @@ struct EtcdQueueTests {
 
     @Test("When the transport is closed, assignments wait without a busy loop, and that is reported")
     func closedTransport() async throws {
-        let transport = try SocketTransport(try await SharedEtcd.cluster.urls)
-        let counter = CountingTransport(transport)
-        let store = EtcdStore(counter, prefix: Self.prefix())
+        let etcd = MemoryEtcd()
+        let store = EtcdStore(etcd, prefix: "p")
         let observer = ReplicaTrial.Observer()
         store.setObserver(observer)
         try await blocking { try store.write(1, forKey: "a") }
-        transport.close()
+        let transactions = Atomic(0)
+        etcd.intercept { request, _ in
+            if request.path == "/v3/kv/txn" { transactions.add(1, ordering: .relaxed) }
+            throw EtcdTransportError(.closed, mayHaveArrived: false, reason: "the transport is closed")
+        }
         let start = ContinuousClock.now
         #expect(try store.writeLater(["a": 2]))
         await eventually("the failure is reported") {
@@ -226,8 +218,8 @@ struct EtcdQueueTests {
         }
         #expect(store.value(forKey: "a") == 2)
         // The pauses double from 0.05 s to 2.5 s at least, so the number depends on how long the test has waited.
-        let transactions = counter.transactions
-        #expect(Double(transactions) < 10 + (ContinuousClock.now - start).seconds / 2)
+        let count = transactions.load(ordering: .relaxed)
+        #expect(Double(count) < 10 + (ContinuousClock.now - start).seconds / 2)
         store.close()
     }
 }
@@ -255,28 +247,4 @@ private final class SlowFile: SettingsStore {
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result { try file.commit(body) }
     func synchronize() throws { try file.synchronize() }
     func close() { file.close() }
-}
-
-/// A transport that counts transactions.
-private final class CountingTransport: EtcdTransport {
-    private let transport: any EtcdTransport
-    private let count = Atomic(0)
-
-    init(_ transport: any EtcdTransport) {
-        self.transport = transport
-    }
-
-    var transactions: Int { count.load(ordering: .relaxed) }
-
-    func send(_ request: EtcdRequest) async throws -> EtcdResponse {
-        if request.path == "/v3/kv/txn" { count.add(1, ordering: .relaxed) }
-        return try await transport.send(request)
-    }
-
-    func stream(
-        _ request: EtcdRequest,
-        receive: @escaping @Sendable ([UInt8]) async throws -> Void
-    ) async throws -> EtcdResponse {
-        try await transport.stream(request, receive: receive)
-    }
 }

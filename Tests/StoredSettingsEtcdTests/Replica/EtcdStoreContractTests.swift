@@ -9,6 +9,19 @@ import Testing
 
 @testable import StoredSettingsEtcd
 
+extension EtcdStore.Configuration {
+    /// Timeouts that are too long to expire in a test.
+    static var patient: Self {
+        var configuration = Self()
+        configuration.timeout = noTimeout
+        configuration.requestTimeout = noTimeout
+        configuration.settlingTime = noTimeout
+        configuration.firstReadTimeout = noTimeout
+        configuration.senderPatience = noTimeout
+        return configuration
+    }
+}
+
 extension EtcdStore {
     /// Creates a store whose timeouts are too long to expire in a test.
     convenience init(
@@ -16,14 +29,16 @@ extension EtcdStore {
         prefix: String,
         change: (inout Configuration) -> Void = { _ in }
     ) throws {
-        var configuration = Configuration()
-        configuration.timeout = noTimeout
-        configuration.requestTimeout = noTimeout
-        configuration.settlingTime = noTimeout
-        configuration.firstReadTimeout = noTimeout
-        configuration.senderPatience = noTimeout
+        var configuration = Configuration.patient
         change(&configuration)
         self.init(try SocketTransport(urls), prefix: prefix, configuration: configuration)
+    }
+
+    /// Creates a store over an etcd in memory whose timeouts are too long to expire in a test.
+    convenience init(_ etcd: MemoryEtcd, prefix: String, replicaFile: String) {
+        var configuration = Configuration.patient
+        configuration.replicaFile = replicaFile
+        self.init(etcd, prefix: prefix, configuration: configuration)
     }
 }
 
@@ -74,32 +89,6 @@ struct EtcdStoreContractTests {
         )
         let violations = await contract.violations(of: clause)
         #expect(!violations.isEmpty)
-    }
-
-    @Test("The bodies of two stores run at the same time, and no change is lost")
-    func overlappingBodies() async throws {
-        let urls = try await SharedEtcd.cluster.urls
-        let prefix = Prefixes().next()
-        let stores = [try EtcdStore(urls: urls, prefix: prefix), try EtcdStore(urls: urls, prefix: prefix)]
-        let isRunning = [BlockingGate(), BlockingGate()]
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for number in stores.indices {
-                group.addTask {
-                    try await blocking {
-                        try stores[number]
-                            .commit { contents in
-                                isRunning[number].open()
-                                // A store that excluded the other body would wait forever.
-                                isRunning[1 - number].wait()
-                                contents["count"] = EtcdStoreTests.incremented(contents["count"])
-                            }
-                    }
-                }
-            }
-            try await group.waitForAll()
-        }
-        #expect(try stores[0].commit { $0["count"] } == 2)
-        for store in stores { store.close() }
     }
 }
 

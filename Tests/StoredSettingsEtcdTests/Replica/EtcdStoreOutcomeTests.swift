@@ -9,113 +9,8 @@ import Testing
 
 @testable import StoredSettingsEtcd
 
-@Suite("EtcdStore: lost answers, compaction, backups and tokens", .requiresEtcd, .deadlockLimit)
+@Suite("EtcdStore: compaction and tokens", .requiresEtcd, .deadlockLimit)
 struct EtcdStoreOutcomeTests {
-    /// A store behind a proxy.
-    static func proxied(
-        _ change: (inout EtcdStore.Configuration) -> Void = { _ in }
-    ) async throws -> (EtcdStore, FaultyProxy, prefix: String) {
-        let cluster = try await SharedEtcd.cluster
-        let proxy = try FaultyProxy(to: cluster.port())
-        let prefix = "\(UUID().uuidString)/"
-        return (try EtcdStore(urls: [proxy.url], prefix: prefix, change: change), proxy, prefix)
-    }
-
-    @Test("A commit whose answer is lost is stored once, and its body does not run again")
-    func lostAnswer() async throws {
-        let (store, proxy, _) = try await Self.proxied()
-        defer { proxy.stop() }
-        let observer = ReplicaTrial.Observer()
-        store.setObserver(observer)
-        try await blocking {
-            for number in 0..<10 {
-                var runs = 0
-                try store.commit { transaction in
-                    runs += 1
-                    // The connection ends with the first byte from the server, which may be of the answer or of the watch.
-                    if runs == 1 { proxy.change(.toClient) { $0.bytesUntilEnd = 0 } }
-                    transaction["count"] = EtcdStoreTests.incremented(transaction["count"])
-                }
-                // Finding out the outcome changes the prefix, so later bodies may run on the contents before that.
-                if number == 0 { #expect(runs == 1) }
-                #expect(store.value(forKey: "count") == .integer(Int128(number + 1)))
-            }
-        }
-        let expected = (1...10).map { ReplicaTrial.Commit.local(["count": .integer($0)]) }
-        #expect(observer.commits.withLock { $0 } == expected)
-    }
-
-    @Test("A commit that never arrives is sent again")
-    func lostRequest() async throws {
-        let (store, proxy, prefix) = try await Self.proxied()
-        defer { proxy.stop() }
-        try await blocking { try store.commit { $0["count"] = 0 } }
-        // Otherwise, the request for the watch could be the one that is cut off.
-        try await etcdClient(try await SharedEtcd.cluster.urls).put("\(prefix)k/w", "1")
-        await eventually("the watch has begun") { store.value(forKey: "w") == 1 }
-        try await blocking {
-            for number in 0..<10 {
-                var runs = 0
-                try store.commit { transaction in
-                    runs += 1
-                    if runs == 1 { proxy.change(.toServer) { $0.bytesUntilEnd = 60 } }
-                    transaction["count"] = EtcdStoreTests.incremented(transaction["count"])
-                }
-                #expect(runs > 1)
-                #expect(store.value(forKey: "count") == .integer(Int128(number + 1)))
-            }
-        }
-    }
-
-    @Test("If no server can be asked, the error says that the outcome is unknown")
-    func unknownOutcome() async throws {
-        let (store, proxy, prefix) = try await Self.proxied { configuration in
-            configuration.requestTimeout = noTimeout
-            configuration.settlingTime = .zero
-        }
-        defer { proxy.stop() }
-        let client = try etcdClient(try await SharedEtcd.cluster.urls)
-        let range = EtcdRangeRequest(EtcdKeyRange(key: ReplicaLayout(prefix: prefix).name(ofKey: "a")))
-        try await blocking { try store.commit { $0["a"] = 1 } }
-        async let result = blocking {
-            #expect(throws: SettingsError.self) {
-                try store.commit { transaction in
-                    proxy.change(.toClient) { $0.isDiscarding = true }
-                    transaction["a"] = 2
-                }
-            }
-        }
-        // Only the answer is lost.
-        try await eventually("the commit is not stored") {
-            try await client.range(range).keyValues.first?.value == Array("2".utf8)
-        }
-        proxy.refuseConnections()
-        proxy.dropConnections()
-        let error = await result
-        #expect(error?.code == .outcomeUnknown)
-        #expect(error?.consequence == "the change may or may not be stored")
-        proxy.heal()
-        try await blocking { try store.refresh() }
-        #expect(store.value(forKey: "a") == 2)
-    }
-
-    @Test("A late duplicate of a commit whose outcome was settled changes nothing")
-    func fence() async throws {
-        let (store, proxy, prefix) = try await Self.proxied()
-        defer { proxy.stop() }
-        let client = try etcdClient(try await SharedEtcd.cluster.urls)
-        let layout = ReplicaLayout(prefix: prefix)
-        try await blocking { try store.commit { $0["a"] = 1 } }
-        let contents = try await client.contents(of: layout.range)
-        let condition = EtcdCompare(layout.range, .less, .modRevision(contents.header.revision + 1))
-        let late = EtcdTransaction(if: [condition], then: [.put(layout.name(ofKey: "a"), Array("2".utf8))])
-        try await client.put("\(prefix)fence", "x")
-        #expect(try await client.execute(late).succeeded == false)
-        // The condition holds for a prefix without keys.
-        let empty = EtcdCompare(ReplicaLayout(prefix: UUID().uuidString).range, .less, .modRevision(1))
-        #expect(try await client.execute(EtcdTransaction(if: [empty], then: [])).succeeded)
-    }
-
     @Test("After a compaction while a store was disconnected, the difference is one external commit")
     func compaction() async throws {
         try await withEtcd { cluster in
@@ -147,33 +42,6 @@ struct EtcdStoreOutcomeTests {
                 observer.commits.withLock { $0 } == [.local(["a": 1, "b": 1]), .external(["a": 5, "b": nil])]
             )
             try await blocking { try store.commit { $0["c"] = 1 } }
-        }
-    }
-
-    @Test("After a backup is restored, its contents are used, and commits continue")
-    func backup() async throws {
-        try await withEtcd { cluster in
-            let store = try EtcdStore(urls: cluster.urls, prefix: "s")
-            let observer = ReplicaTrial.Observer()
-            store.setObserver(observer)
-            try await blocking {
-                try store.commit { $0["a"] = 1 }
-                try cluster.saveBackup()
-                for number in 2...9 { try store.commit { $0["a"] = .integer(Int128(number)) } }
-                try store.commit { $0["b"] = 1 }
-                try cluster.restoreBackup()
-                // The first commit after the restoration must not be based on lost values.
-                var last: StoredValue?
-                try store.commit { transaction in
-                    last = transaction["a"]
-                    transaction["c"] = transaction["b"] ?? "none"
-                }
-                #expect(last == 1)
-                #expect(store.contents() == ["a": 1, "c": "none"])
-            }
-            let other = try EtcdStore(urls: cluster.urls, prefix: "s")
-            try await blocking { try other.commit { $0["a"] = 2 } }
-            await eventually("the watch continues") { store.value(forKey: "a") == 2 }
         }
     }
 

@@ -77,29 +77,6 @@ struct EtcdStoreTests {
         }
     }
 
-    @Test("Increments of several stores and threads are exact, and every store converges")
-    func increments() async throws {
-        let (first, second, _) = try await Self.pair()
-        await withTaskGroup(of: Void.self) { group in
-            for store in [first, first, second, second] {
-                group.addTask {
-                    await blocking {
-                        for _ in 0..<25 {
-                            do {
-                                try store.commit { $0["count"] = Self.incremented($0["count"]) }
-                            } catch {
-                                Issue.record(error)
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        await eventually("both stores have all increments") {
-            first.value(forKey: "count") == 100 && second.value(forKey: "count") == 100
-        }
-    }
-
     static func incremented(_ value: StoredValue?) -> StoredValue {
         if case .integer(let count)? = value { .integer(count + 1) } else { 1 }
     }

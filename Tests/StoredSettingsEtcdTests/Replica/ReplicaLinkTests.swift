@@ -84,37 +84,6 @@ struct ReplicaLinkTests {
 
     // MARK: - Waits
 
-    @Test("A wait has one timer, whatever the number of changes")
-    func oneTimer() async {
-        let timers = HeldTimers()
-        let checks = Atomic(0)
-        let replica = Self.replica(MemoryEtcd(), timers)
-        let hasEnded = Atomic(false)
-        let wait = Task {
-            let holds = await replica.wait(for: 100_000) { _ in checks.add(1, ordering: .relaxed).newValue >= 20 }
-            hasEnded.store(true, ordering: .releasing)
-            return holds
-        }
-        await eventually("the condition holds") {
-            replica.update { _ in }
-            return hasEnded.load(ordering: .acquiring)
-        }
-        #expect(await wait.value)
-        #expect(timers.count <= 1)
-    }
-
-    @Test("A wait whose condition holds at once has no timer, and one whose time is over ends")
-    func endOfTime() async {
-        let timers = HeldTimers()
-        let replica = Self.replica(MemoryEtcd(), timers)
-        #expect(await replica.wait(for: 100_000) { _ in true })
-        #expect(timers.count == 0)
-        let wait = Task { await replica.wait(for: 100_000) { _ in false } }
-        await eventually("the wait has begun") { timers.count == 1 }
-        timers.fire()
-        #expect(await !wait.value)
-    }
-
     @Test("A wait ends when its task is canceled")
     func canceledWait() async {
         let timers = HeldTimers()
@@ -125,17 +94,27 @@ struct ReplicaLinkTests {
         #expect(await !wait.value)
     }
 
-    // MARK: - Foreign answers
+    // MARK: - Answers that cannot be trusted
 
-    @Test("A commit that etcd has executed, and that a proxy answers with an error in JSON, is stored once")
-    func proxyTimeout() async throws {
+    private static let noSpace =
+        #"{"error":"etcdserver: mvcc: database space exceeded","code":8,"#
+        + #""message":"etcdserver: mvcc: database space exceeded"}"#
+
+    @Test(
+        "A commit that etcd has executed is stored once, also if its answer is an error or is lost",
+        arguments: [(504, #"{"message":"The upstream server is timing out"}"#), (429, noSpace), (0, "")]
+    )
+    func executedDespiteError(_ status: Int, _ body: String) async throws {
         let etcd = MemoryEtcd()
         let isFirst = Atomic(true)
         let store = EtcdStore(etcd, prefix: "p")
+        let observer = ReplicaTrial.Observer()
+        store.setObserver(observer)
         etcd.intercept { request, etcd in
             guard request.writes("p/head"), isFirst.exchange(false, ordering: .relaxed) else { return nil }
             try etcd.execute(request)
-            return EtcdResponse(status: 504, body: Array(#"{"message":"The upstream server is timing out"}"#.utf8))
+            if status == 0 { throw MemoryEtcd.lostConnection }
+            return EtcdResponse(status: status, body: Array(body.utf8))
         }
         let runs = try await blocking {
             var runs = 0
@@ -148,6 +127,147 @@ struct ReplicaLinkTests {
         #expect(runs == 1)
         #expect(store.value(forKey: "a") == 1)
         #expect(etcd.value(of: "p/k/a") == "1")
+        #expect(observer.commits.withLock { $0 } == [.local(["a": 1])])
+        store.close()
+        etcd.intercept(nil)
+    }
+
+    @Test("A commit that never arrives is sent again")
+    func lostRequest() async throws {
+        let etcd = MemoryEtcd()
+        let isFirst = Atomic(true)
+        let store = EtcdStore(etcd, prefix: "p")
+        etcd.intercept { request, _ in
+            guard request.writes("p/head"), isFirst.exchange(false, ordering: .relaxed) else { return nil }
+            throw MemoryEtcd.lostConnection
+        }
+        try await blocking { try store.commit { $0["a"] = EtcdStoreTests.incremented($0["a"]) } }
+        #expect(store.value(forKey: "a") == 1)
+        #expect(etcd.value(of: "p/k/a") == "1")
+        store.close()
+        etcd.intercept(nil)
+    }
+
+    @Test("If no server can be asked, the error says that the outcome is unknown")
+    func unknownOutcome() async throws {
+        let etcd = MemoryEtcd()
+        var configuration = EtcdStore.Configuration.patient
+        configuration.settlingTime = .zero
+        let store = EtcdStore(etcd, prefix: "p", configuration: configuration)
+        try await blocking { try store.commit { $0["a"] = 1 } }
+        etcd.intercept { request, etcd in
+            guard request.writes("p/head") else { throw MemoryEtcd.lostConnection }
+            try etcd.execute(request)
+            throw MemoryEtcd.lostConnection
+        }
+        // Otherwise, the event of the commit would show its outcome.
+        etcd.holdEvents(true)
+        let error = await blocking { expectError(.outcomeUnknown) { try store.commit { $0["a"] = 2 } } }
+        #expect(error?.consequence == "the change may or may not be stored")
+        etcd.intercept(nil)
+        etcd.holdEvents(false)
+        try await blocking { try store.refresh() }
+        #expect(store.value(forKey: "a") == 2)
+        store.close()
+    }
+
+    @Test("A commit that etcd refuses because of its quota fails, and nothing is changed")
+    func refusedBecauseOfQuota() async throws {
+        let etcd = MemoryEtcd()
+        let store = EtcdStore(etcd, prefix: "p")
+        etcd.intercept { request, _ in
+            request.writes("p/head") ? EtcdResponse(status: 429, body: Array(Self.noSpace.utf8)) : nil
+        }
+        try await blocking {
+            let error = expectError(.writeFailed) { try store.write(1, forKey: "a") }
+            #expect(error?.consequence == "nothing is changed")
+            try store.refresh()
+        }
+        #expect(store.value(forKey: "a") == nil)
+        store.close()
+        etcd.intercept(nil)
+    }
+
+    @Test("The answer to an earlier fence is not taken for that of the current one")
+    func repeatedFence() async throws {
+        let etcd = MemoryEtcd()
+        let recorded = Mutex<EtcdResponse?>(nil)
+        let isRepeated = Atomic(false)
+        etcd.intercept { request, etcd in
+            if request.writes("p/head") {
+                // The commit is stored, and its answer is lost.
+                try etcd.execute(request)
+                throw MemoryEtcd.lostConnection
+            }
+            guard request.writes("p/fence") else { return nil }
+            if let response = recorded.withLock({ $0 }), !isRepeated.exchange(true, ordering: .relaxed) {
+                return response
+            }
+            let response = try etcd.execute(request)
+            recorded.withLock { $0 = response }
+            return response
+        }
+        let store = EtcdStore(etcd, prefix: "p")
+        try await blocking {
+            for number in 1...3 {
+                try store.commit { $0["count"] = EtcdStoreTests.incremented($0["count"]) }
+                try store.refresh()
+                #expect(store.value(forKey: "count") == .integer(Int128(number)))
+            }
+        }
+        let wasRepeated = isRepeated.load(ordering: .relaxed)
+        #expect(wasRepeated)
+        store.close()
+        etcd.intercept(nil)
+    }
+
+    @Test("The answer to an earlier commit is not taken for that of the current one")
+    func repeatedCommit() async throws {
+        let etcd = MemoryEtcd()
+        let recorded = Mutex<EtcdResponse?>(nil)
+        etcd.intercept { request, etcd in
+            guard request.writes("p/head"), !request.writes("p/fence") else { return nil }
+            // The second commit never arrives. The revision of the answer is made greater than that of the base.
+            if let response = recorded.withLock({ $0 }) {
+                etcd.intercept(nil)
+                return response
+            }
+            let response = try etcd.execute(request)
+            let text = String(decoding: response.body, as: UTF8.self)
+            let later = text.replacing(/"revision":"\d+"/, with: "\"revision\":\"99\"")
+            recorded.withLock { $0 = EtcdResponse(status: 200, body: Array(later.utf8)) }
+            return response
+        }
+        let store = EtcdStore(etcd, prefix: "p")
+        try await blocking {
+            try store.commit { $0["count"] = 1 }
+            try store.commit { $0["count"] = EtcdStoreTests.incremented($0["count"]) }
+        }
+        #expect(etcd.value(of: "p/k/count") == "2")
+        store.close()
+    }
+
+    @Test("A watch that always fails is reported once, and changes arrive all the same")
+    func failingWatch() async throws {
+        let etcd = MemoryEtcd()
+        let watches = Atomic(0)
+        etcd.intercept { request, _ in
+            guard request.path == "/v3/watch" else { return nil }
+            watches.add(1, ordering: .relaxed)
+            return EtcdResponse(status: 200)
+        }
+        var configuration = EtcdStore.Configuration.patient
+        configuration.outageTolerance = .zero
+        let store = EtcdStore(etcd, prefix: "p", configuration: configuration)
+        let observer = ReplicaTrial.Observer()
+        store.setObserver(observer)
+        try await blocking { try store.write(1, forKey: "a") }
+        etcd.put("p/k/a", "2")
+        await eventually("the value arrives") { store.value(forKey: "a") == 2 }
+        await eventually("the failure is reported") { observer.errors.withLock { $0.count } == 1 }
+        await eventually("more watches have failed") { watches.load(ordering: .relaxed) >= 6 }
+        #expect(observer.errors.withLock { $0.count } == 1)
+        #expect(observer.recoveries.withLock { $0.count } == 0)
         store.close()
         etcd.intercept(nil)
     }

@@ -7,16 +7,6 @@ import Testing
 
 @Suite("The state of a replica")
 struct ReplicaStateTests {
-    @Test("The contents of a range become visible as one external commit, without what belongs to the library")
-    func install() {
-        let trial = ReplicaTrial()
-        #expect(trial.install(["a": "1", "b": "\"x\""], at: 5, log: ["i"]))
-        #expect(trial.state.visible == ["a": 1, "b": "x"])
-        #expect(trial.takeCommits() == [.external(["a": 1, "b": "x"])])
-        #expect(trial.install(["b": "\"x\"", "c": "2"], at: 9, log: ["j", "i"]))
-        #expect(trial.takeCommits() == [.external(["a": nil, "c": 2])])
-    }
-
     @Test("All changes of a revision become visible together")
     func revisions() {
         let trial = ReplicaTrial(installed: ["a": "1"], at: 5)
@@ -116,51 +106,6 @@ struct ReplicaStateTests {
         #expect(trial.state.visible == ["a": 9])
         _ = trial.apply([.put("a", "3", 9), .head(["k", "j", "i"], 9)])
         #expect(trial.state.isOvertaken(batch))
-    }
-
-    @Test("A range that events have overtaken is ignored")
-    func overtakenRange() {
-        let trial = ReplicaTrial(installed: ["a": "1"], at: 5)
-        _ = trial.apply([.put("a", "2", 8)])
-        #expect(!trial.install(["a": "1"], at: 7, since: 5))
-        #expect(trial.state.visible == ["a": 2])
-    }
-
-    @Test("The contents of a restored backup or of another cluster replace newer ones", arguments: [1, 2])
-    func restored(cluster: UInt64) {
-        let trial = ReplicaTrial(installed: ["a": "1"], at: 50, log: ["i"])
-        #expect(trial.install(["b": "1"], at: 20, since: 50, cluster: cluster))
-        #expect(trial.takeCommits() == [.external(["a": nil, "b": 1])])
-        #expect(trial.state.revision == 20)
-        #expect(trial.state.isRestored)
-        // Events after the backup are new, although their revisions are smaller than those before.
-        #expect(trial.apply([.put("b", "2", 21)]) == .applied)
-        #expect(trial.state.visible == ["b": 2])
-    }
-
-    @Test("An answer that was requested before a restored backup was noticed is ignored", arguments: [1, 2])
-    func answerOfLostFuture(cluster: UInt64) {
-        let trial = ReplicaTrial(installed: ["a": "1"], at: 50)
-        #expect(trial.install(["b": "1"], at: 20, since: 50, cluster: cluster))
-        #expect(trial.apply([.put("b", "2", 21)]) == .applied)
-        // The same contents, requested by another task; and those before the backup.
-        #expect(!trial.install(["b": "1"], at: 20, since: 50, cluster: cluster))
-        #expect(!trial.install(["a": "2"], at: 55, since: 50))
-        #expect(trial.state.visible == ["b": 2])
-        #expect(trial.install(["b": "3"], at: 22, since: 21, cluster: cluster, restorations: 1))
-        #expect(trial.state.visible == ["b": 3])
-    }
-
-    @Test("A commit that is acknowledged before a restored backup, and applied after it, is lost")
-    func commitOfLostFuture() {
-        let trial = ReplicaTrial(installed: ["a": "1"], at: 50, log: ["i"])
-        let base = trial.state.start
-        trial.state.sent.add("j")
-        trial.install(["a": "0"], at: 20, since: 50)
-        #expect(trial.apply([.put("b", "1", 50)]) == .applied)
-        trial.state.confirm("j", [StoreChange(key: "a", old: 1, new: 2)], at: 51, since: base)
-        #expect(trial.state.visible == ["a": 0, "b": 1])
-        #expect(trial.state.revision == 50)
     }
 
     @Test("The watch is resumed only if the head shows that the replica is a past state")

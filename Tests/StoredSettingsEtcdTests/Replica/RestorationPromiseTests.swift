@@ -13,12 +13,7 @@ import Testing
 @Suite("EtcdStore: a restored backup, step by step", .deadlockLimit)
 struct RestorationPromiseTests {
     private static var configuration: EtcdStore.Configuration {
-        var configuration = EtcdStore.Configuration()
-        configuration.timeout = noTimeout
-        configuration.requestTimeout = noTimeout
-        configuration.settlingTime = noTimeout
-        configuration.firstReadTimeout = noTimeout
-        configuration.senderPatience = noTimeout
+        var configuration = EtcdStore.Configuration.patient
         // The comparison would detect the backup in the end.
         configuration.comparisonInterval = .seconds(100_000)
         return configuration

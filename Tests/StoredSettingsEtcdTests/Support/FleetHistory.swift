@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The history of a fleet whose processes have printed their commits, with one restored backup.
+/// The history of a fleet whose processes have printed their commits, with one restored backup or none.
 ///
 /// Each commit names the one that it replaces, so the commits are a tree. Without a backup, it is a list. With one, it has two
 /// branches, which begin at the last commit of the backup.
@@ -100,7 +100,10 @@ struct FleetHistory {
 
         let lostCommits = commits.filter { $0.value.acknowledged != nil && !survivors.contains($0.key) }
         lost = lostCommits.count
-        guard let newest = lostCommits.max(by: { $0.value.count < $1.value.count })?.key else { return }
+        guard let newest = lostCommits.max(by: { $0.value.count < $1.value.count })?.key else {
+            for sequence in states { checkOrder(sequence, survivors, surviving.count) }
+            return
+        }
         let lostPath = path(to: newest)
         let trunk = zip(surviving, lostPath).prefix { $0 == $1 }.map(\.0)
         let depth = trunk.count

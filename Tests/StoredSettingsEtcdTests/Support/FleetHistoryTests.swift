@@ -39,18 +39,44 @@ struct FleetHistoryTests {
         """,
     ]
 
-    private static func findings(
-        _ outputs: [String],
-        _ contents: [String: Int] = ["count": 4, "client/0": 2, "client/1": 2],
-        last: String = "1:3"
-    ) -> Set<String> {
-        var history = FleetHistory(outputs)
-        history.check(contents, last: last, times)
-        return history.findings
+    private static let end = "see 1:3 3,1,0,0\n"
+
+    private static func replacing(_ texts: (String, String)...) -> [String] {
+        whole.map { output in texts.reduce(output) { $0.replacing($1.0, with: $1.1) } }
     }
 
-    private static func replacing(_ text: String, _ other: String) -> [String] {
-        whole.map { $0.replacing(text, with: other) }
+    /// A history, the contents of etcd if they are not the usual ones, and the beginning of what is found.
+    private static let faults: [(outputs: [String], contents: [String: Int], finding: String)] = [
+        // Acknowledged after the restoration, and lost.
+        (whole + ["try 2:1 1:3 5\nok 2:1 250 260\n"], [:], "2:1 was lost after the restoration"),
+        (
+            replacing(("try 0:3 1:1 3", "try 0:3 0:1 2"), ("0:3 4", "0:3 3")),
+            ["count": 3, "client/0": 2, "client/1": 1], "1:1 was lost although it is older than the backup"
+        ),
+        // Newer than the backup, and not lost.
+        (replacing(("ok 1:1 30 40", "ok 1:1 111 112")), [:], "1:1 was not lost"),
+        // Based on a lost commit. The values that the commit does not write are those of the backup.
+        (
+            replacing(("try 0:3 1:1 3", "try 0:3 1:2 5"), ("0:3 4", "0:3 6")),
+            ["count": 6, "client/0": 3, "client/1": 2], "client 1 has another number of commits"
+        ),
+        // Lost, and seen after the restoration.
+        (replacing((end, "see 1:2 2,1,0,0\n\(end)")), [:], "the lost state 1:2 has returned"),
+        (replacing(("stream 1:3", "stream 1:3\nstream 0:3")), [:], "the state 0:3 is older than the one before"),
+        (
+            replacing((end, "see 1:3 2,1,0,0\n")) + ["try 0:9 1:2 5\nok 0:9 160 170\n"],
+            [:], "a lost assignment of client 0 has returned"
+        ),
+        (whole, ["count": 5, "client/0": 2, "client/1": 2], "the count is not the number of commits"),
+        (whole + ["torn\n"], [:], "torn"),
+        (replacing(("end 1:3 4", "end 0:3 3")), [:], "a process has another last state"),
+    ]
+
+    private static func findings(_ outputs: [String], _ contents: [String: Int] = [:]) -> Set<String> {
+        var history = FleetHistory(outputs)
+        let usual = ["count": 4, "client/0": 2, "client/1": 2]
+        history.check(contents.isEmpty ? usual : contents, last: "1:3", times)
+        return history.findings
     }
 
     @Test("A history that fulfills every promise has no findings")
@@ -58,53 +84,18 @@ struct FleetHistoryTests {
         #expect(Self.findings(Self.whole) == [])
     }
 
-    @Test("An acknowledged commit that is lost although it began after the restoration is found")
-    func droppedCommit() {
-        let outputs = Self.whole + ["try 2:1 1:3 5\nok 2:1 250 260\n"]
-        #expect(Self.findings(outputs).contains("2:1 was lost after the restoration"))
+    @Test("A history that breaks a promise has a finding", arguments: faults.indices)
+    func fault(_ index: Int) {
+        let (outputs, contents, finding) = Self.faults[index]
+        let findings = Self.findings(outputs, contents)
+        #expect(findings.contains { $0.hasPrefix(finding) }, "\(findings)")
     }
 
-    @Test("A lost commit that is older than the backup is found")
-    func lostBeforeBackup() {
-        let outputs = Self.replacing("try 0:3 1:1 3", "try 0:3 0:1 2").map { $0.replacing("0:3 4", with: "0:3 3") }
-        let findings = Self.findings(outputs, ["count": 3, "client/0": 2, "client/1": 1])
-        #expect(findings.contains("1:1 was lost although it is older than the backup"))
-    }
-
-    @Test("A commit that is stored although it is newer than the backup is found")
-    func storedAfterBackup() {
-        let later = Self.replacing("ok 1:1 30 40", "ok 1:1 111 112")
-        #expect(Self.findings(later).contains { $0.hasPrefix("1:1 was not lost") })
-    }
-
-    @Test("A commit that is based on a lost one is found")
-    func lostBase() {
-        let outputs = Self.replacing("try 0:3 1:1 3", "try 0:3 1:2 5").map { $0.replacing("0:3 4", with: "0:3 6") }
-        // The values that the commit does not write are those of the backup.
-        let findings = Self.findings(outputs, ["count": 6, "client/0": 3, "client/1": 2])
-        #expect(findings.contains("client 1 has another number of commits"))
-    }
-
-    @Test("A lost state, a lost assignment and an older state that are seen after the restoration are found")
-    func states() {
-        let end = "see 1:3 3,1,0,0\n"
-        let returned = Self.replacing(end, "see 1:2 2,1,0,0\n\(end)")
-        #expect(Self.findings(returned).contains("the lost state 1:2 has returned"))
-        #expect(
-            Self.findings(Self.replacing("stream 1:3", "stream 1:3\nstream 0:3"))
-                .contains("the state 0:3 is older than the one before")
-        )
-        let more = Self.whole + ["try 0:9 1:2 5\nok 0:9 160 170\n"]
-        #expect(
-            Self.findings(more.map { $0.replacing(end, with: "see 1:3 2,1,0,0\n") })
-                .contains("a lost assignment of client 0 has returned")
-        )
-    }
-
-    @Test("A count that differs, a state that is not whole, and a process with another last state are found")
-    func contents() {
-        #expect(Self.findings(Self.whole, ["count": 5, "client/0": 2, "client/1": 2]) != [])
-        #expect(Self.findings(Self.whole + ["torn\n"]).contains("torn"))
-        #expect(Self.findings(Self.replacing("end 1:3 4", "end 0:3 3")).contains("a process has another last state"))
+    @Test("A state that is older than the one before is found without a backup, too")
+    func withoutBackup() {
+        let outputs = ["try 0:1 - 1\nok 0:1 10 20\ntry 0:2 0:1 2\nok 0:2 30 40\nsee 0:2 0\nsee 0:1 0\nend 0:2 2\n"]
+        var history = FleetHistory(outputs)
+        history.check(["count": 2, "client/0": 2], last: "0:2", FleetHistory.Times())
+        #expect(history.findings == ["the state 0:1 is older than the one before"])
     }
 }

@@ -11,6 +11,8 @@ import Synchronization
 /// history. Names and values are ASCII.
 final class MemoryEtcd: EtcdTransport {
     /// Answers a request, throws as a transport does, or returns `nil` so that the request is executed.
+    ///
+    /// The answer to the request for a watch is that of a watch without messages.
     typealias Intercept = @Sendable (EtcdRequest, MemoryEtcd) async throws -> EtcdResponse?
 
     fileprivate struct Event {
@@ -124,7 +126,9 @@ final class MemoryEtcd: EtcdTransport {
         _ request: EtcdRequest,
         receive: @escaping @Sendable ([UInt8]) async throws -> Void
     ) async throws -> EtcdResponse {
-        if let intercept = state.withLock({ $0.intercept }) { _ = try await intercept(request, self) }
+        if let intercept = state.withLock({ $0.intercept }), let response = try await intercept(request, self) {
+            return response
+        }
         let (lines, continuation) = AsyncStream<String>.makeStream()
         try state.withLock { state in
             let create = try Self.object(request)["create_request"] as? [String: Any] ?? [:]
