@@ -333,6 +333,32 @@ struct EtcdClientTests {
         #expect(try await second.value.header.revision == 7)
     }
 
+    @Test("A token is replaced if etcd does not answer requests with it, as after a restored backup")
+    func unansweredToken() async throws {
+        let tokens = Mutex(0)
+        let server = try ScriptedServer { request, answer in
+            if request.path == "/v3/auth/authenticate" {
+                let number = tokens.withLock { count in
+                    count += 1
+                    return count
+                }
+                answer.respond(#"{\#(Self.header),"token":"t.\#(number)"}"#)
+            } else if request.headers["authorization"] == "t.1" {
+                answer.waitForEnd()
+            } else {
+                answer.respond("{\(Self.header)}")
+            }
+        }
+        defer { server.stop() }
+        let client = try Self.client(
+            server,
+            credentials: { EtcdCredentials(user: "u", password: "p") },
+            change: { $0.timeout = .milliseconds(100) }
+        )
+        await eventually("a request is answered") { (try? await client.status()) != nil }
+        #expect(tokens.withLock { $0 } > 1)
+    }
+
     @Test("Credentials that cannot be read are an error without their contents")
     func unreadableCredentials() async throws {
         struct Unreadable: Error { var password = "secret" }

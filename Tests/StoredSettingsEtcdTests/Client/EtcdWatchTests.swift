@@ -52,6 +52,7 @@ struct EtcdWatchTests {
         task.cancel()
         let error = await EtcdClientTests.error { try await task.value }
         #expect(error?.code == .canceled)
+        await eventually("the connection is closed") { server.openConnections == 0 }
     }
 
     @Test("The error of the receiver is thrown as it is")
@@ -67,6 +68,7 @@ struct EtcdWatchTests {
         await #expect(throws: Enough.self) {
             try await client.watch(EtcdKeyRange(key: [97]), from: 6) { _ in throw Enough() }
         }
+        await eventually("the connection is closed") { server.openConnections == 0 }
     }
 
     @Test("A watch that is refused because of its token is begun again once, with a new one")

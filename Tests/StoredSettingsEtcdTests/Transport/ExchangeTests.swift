@@ -19,14 +19,6 @@ struct ExchangeTests {
         #expect(exchange.beginSending() == nil)
     }
 
-    @Test("An exchange that is canceled while it is sent may have arrived")
-    func canceledLater() async {
-        let exchange = Exchange(EtcdRequest(path: "/", body: []), isStream: false)
-        #expect(exchange.beginSending() == false)
-        exchange.fail(.canceled, "canceled")
-        #expect(await Self.error(exchange)?.mayHaveArrived == true)
-    }
-
     @Test("A repetition of which nothing was sent does not make the first attempt certain")
     func repetition() async {
         let exchange = Exchange(EtcdRequest(path: "/", body: [], isIdempotent: true), isStream: false)

@@ -14,15 +14,24 @@ extension LentConnection.Outcome {
     var response: EtcdResponse? { if case .response(let response) = self { response } else { nil } }
 }
 
-@Suite("Requests of blocking callers", .deadlockLimit)
+@Suite("Requests of tasks and of blocking callers", .deadlockLimit)
 struct LentConnectionTests {
-    /// Sends a request as a set does.
+    /// What sends a request and waits for its answer.
+    enum Caller: CaseIterable {
+        case task
+        case thread
+    }
+
+    /// Sends a request, by default as a set does.
     static func send(
         _ transport: SocketTransport,
         _ body: String = "{}",
-        timeout: Duration = noTimeout
+        timeout: Duration = noTimeout,
+        by caller: Caller = .thread
     ) async throws -> EtcdResponse {
-        let request = SocketTransportTests.request(body, timeout: timeout)
+        var request = SocketTransportTests.request(body, timeout: timeout)
+        request.maximumResponseSize = 1_000
+        guard caller == .thread else { return try await transport.send(request) }
         switch transport.sendBlocking(request) {
         case .response(let response): return response
         case .failure(let error): throw error
@@ -63,108 +72,103 @@ struct LentConnectionTests {
         #expect(server.requests.map(\.connection).suffix(2) == [2, 1])
     }
 
-    @Test("A request is sent, and its response is received, by the calling thread")
-    func ownThread() throws {
-        let server = try ScriptedServer { $1.respond($0.body) }
-        defer { server.stop() }
-        // There is no thread of sockets.
-        let connection = LentConnection(lifetime: .seconds(86_400))
-        try Self.lend(connection, to: server)
-        for number in 1...3 {
-            let outcome = connection.send(SocketTransportTests.request("\(number)")) { _ in }
-            #expect(outcome.response?.body == Array("\(number)".utf8))
-        }
-        connection.close()
-        #expect(connection.send(SocketTransportTests.request()) { _ in }.isUnavailable)
-    }
-
-    @Test("A connection that the server has closed meanwhile is replaced, and the request is sent once")
-    func closedWhileIdle() async throws {
-        let server = try ScriptedServer { $1.respond($0.body) }
-        defer { server.stop() }
-        let transport = try SocketTransportTests.transport([server.url])
-        for number in 1...5 {
-            #expect(try await Self.send(transport, "\(number)").body == Array("\(number)".utf8))
-            server.dropConnections()
-            await eventually("the connection is not closed") { server.openConnections == 0 }
-        }
-        #expect(server.requests.map(\.body) == (1...5).map { "\($0)" })
-    }
-
-    @Test("A request whose answer is lost may have arrived, and is not sent again")
-    func lostAnswer() async throws {
+    @Test("A request whose answer is lost may have arrived, and is not sent again", arguments: Caller.allCases)
+    func lostAnswer(caller: Caller) async throws {
         let server = try ScriptedServer { request, answer in
             if request.body == "lost" { answer.close() } else { answer.respond("{}") }
         }
         defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
-        _ = try await Self.send(transport)
-        let error = await SocketTransportTests.error { _ = try await Self.send(transport, "lost") }
+        _ = try await Self.send(transport, by: caller)
+        let error = await SocketTransportTests.error { _ = try await Self.send(transport, "lost", by: caller) }
         #expect(error?.code == .connectionLost)
         #expect(error?.mayHaveArrived == true)
-        #expect(try await Self.send(transport, "next").status == 200)
+        #expect(try await Self.send(transport, "next", by: caller).status == 200)
         #expect(server.requests.map(\.body) == ["{}", "lost", "next"])
     }
 
-    @Test("After a lost answer, and after a status of 500 or more, the next request uses another server")
-    func failover() async throws {
-        for status in [0, 503] {
-            let failing = try ScriptedServer { request, answer in
-                if request.body == "{}" { return answer.respond("{}") }
-                if status == 0 { answer.close() } else { answer.respond("{}", status: status) }
-            }
-            let other = try ScriptedServer { $1.respond("{}") }
-            defer {
-                failing.stop()
-                other.stop()
-            }
-            let transport = try SocketTransportTests.transport([failing.url, other.url])
-            _ = try await Self.send(transport)
-            if status == 0 {
-                let error = await SocketTransportTests.error { _ = try await Self.send(transport, "fail") }
-                #expect(error?.code == .connectionLost)
-            } else {
-                #expect(try await Self.send(transport, "fail").status == status)
-            }
-            #expect(try await Self.send(transport).status == 200)
-            #expect(failing.requests.count == 2)
-            #expect(other.requests.count == 1)
+    @Test(
+        "After a lost answer, and after a status of 500 or more, the next request uses another server",
+        arguments: Caller.allCases,
+        [0, 503]
+    )
+    func failover(caller: Caller, status: Int) async throws {
+        let failing = try ScriptedServer { request, answer in
+            if request.body == "{}" { return answer.respond("{}") }
+            if status == 0 { answer.close() } else { answer.respond("{}", status: status) }
         }
+        let other = try ScriptedServer { $1.respond("{}") }
+        defer {
+            failing.stop()
+            other.stop()
+        }
+        let transport = try SocketTransportTests.transport([failing.url, other.url])
+        _ = try await Self.send(transport, by: caller)
+        if status == 0 {
+            let error = await SocketTransportTests.error { _ = try await Self.send(transport, "fail", by: caller) }
+            #expect(error?.code == .connectionLost)
+        } else {
+            #expect(try await Self.send(transport, "fail", by: caller).status == status)
+        }
+        #expect(try await Self.send(transport, by: caller).status == 200)
+        #expect(failing.requests.count == 2)
+        #expect(other.requests.count == 1)
     }
 
-    @Test("A late or malformed response is an error, and the request may have arrived")
-    func timeoutAndMalformed() async throws {
+    @Test(
+        "A late, malformed, truncated or large response is an error, and the request may have arrived",
+        arguments: Caller.allCases,
+        [
+            ("silent", EtcdTransportError.Code.timedOut), ("malformed", .malformedResponse),
+            ("length", .malformedResponse), ("truncated", .connectionLost), ("large", .responseTooLarge),
+        ]
+    )
+    func unusableAnswer(caller: Caller, answer: (name: String, code: EtcdTransportError.Code)) async throws {
         let server = try ScriptedServer { request, answer in
             switch request.body {
             case "silent": answer.waitForEnd()
             case "malformed": answer.send("HTTP/2 200\r\n\r\n")
-            case "late": answer.send("HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n{}{")
-            case "large": answer.respond(String(repeating: "x", count: 65 << 20))
+            case "length": answer.send("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n{}")
+            case "truncated":
+                answer.send("HTTP/1.1 200 OK\r\nContent-Length: 123\r\n\r\n{}")
+                answer.close()
+            case "large": answer.respond(String(repeating: "x", count: 1_001))
             default: answer.respond("{}")
             }
         }
         defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
-        let cases: [(String, EtcdTransportError.Code)] = [
-            ("silent", .timedOut), ("malformed", .malformedResponse), ("late", .malformedResponse),
-            ("large", .responseTooLarge),
-        ]
-        for (body, code) in cases {
-            #expect(try await Self.send(transport).status == 200)
-            let timeout = code == .timedOut ? Duration.milliseconds(50) : noTimeout
-            let error = await SocketTransportTests.error { _ = try await Self.send(transport, body, timeout: timeout) }
-            #expect(error?.code == code)
-            if code == .timedOut, error?.mayHaveArrived == false {
-                // A slow machine may have needed the time before the request was sent.
-                #expect(!server.requests.contains { $0.body == body })
-            } else {
-                #expect(error?.mayHaveArrived == true)
-            }
+        #expect(try await Self.send(transport, by: caller).status == 200)
+        let timeout = answer.code == .timedOut ? Duration.milliseconds(50) : noTimeout
+        let error = await SocketTransportTests.error {
+            _ = try await Self.send(transport, answer.name, timeout: timeout, by: caller)
         }
+        #expect(error?.code == answer.code)
+        if answer.code == .timedOut, error?.mayHaveArrived == false {
+            // A slow machine may have needed the time before the request was sent.
+            #expect(!server.requests.contains { $0.body == answer.name })
+        } else {
+            #expect(error?.mayHaveArrived == true)
+        }
+        await eventually("the connection is closed") { server.openConnections == 0 }
     }
 
-    @Test("Closing the transport ends a request whose thread waits")
-    func closing() async throws {
+    @Test("Bytes that arrive with a response are no part of the next one")
+    func excess() async throws {
+        let server = try ScriptedServer { request, answer in
+            if request.body == "{}" { return answer.respond("{}") }
+            answer.send("HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n{}{")
+        }
+        defer { server.stop() }
+        let transport = try SocketTransportTests.transport([server.url])
+        _ = try await Self.send(transport)
+        let error = await SocketTransportTests.error { _ = try await Self.send(transport, "more") }
+        #expect(error?.code == .malformedResponse)
+        #expect(error?.mayHaveArrived == true)
+    }
+
+    @Test("Closing the transport ends its requests, and later ones are refused", arguments: Caller.allCases)
+    func closing(caller: Caller) async throws {
         let current = Mutex<SocketTransport?>(nil)
         let server = try ScriptedServer { request, answer in
             guard request.body == "close" else { return answer.respond("{}") }
@@ -174,11 +178,11 @@ struct LentConnectionTests {
         defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
         current.withLock { $0 = transport }
-        _ = try await Self.send(transport)
-        let error = await SocketTransportTests.error { _ = try await Self.send(transport, "close") }
+        _ = try await Self.send(transport, by: caller)
+        let error = await SocketTransportTests.error { _ = try await Self.send(transport, "close", by: caller) }
         #expect(error?.code == .closed)
         #expect(error?.mayHaveArrived == true)
-        let later = await SocketTransportTests.error { _ = try await Self.send(transport) }
+        let later = await SocketTransportTests.error { _ = try await Self.send(transport, by: caller) }
         #expect(later?.code == .closed)
         #expect(later?.mayHaveArrived == false)
     }

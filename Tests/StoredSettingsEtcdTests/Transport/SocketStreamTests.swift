@@ -14,30 +14,6 @@ struct SocketStreamTests {
         EtcdRequest(path: path, body: [], isIdempotent: isIdempotent, timeout: noTimeout)
     }
 
-    @Test("A stream is received while it arrives, until the server ends it")
-    func stream() async throws {
-        let gate = BlockingGate()
-        let server = try ScriptedServer { _, answer in
-            answer.beginStream()
-            for number in 0..<100 {
-                answer.sendChunk("line \(number)\n")
-                if number == 0 { gate.wait() }
-            }
-            answer.endStream()
-        }
-        defer { server.stop() }
-        let received = Mutex<[UInt8]>([])
-        let response = try await SocketTransportTests.transport([server.url])
-            .stream(Self.request()) { piece in
-                received.withLock { $0 += piece }
-                // The server sends the rest only after the first line was received.
-                gate.open()
-            }
-        #expect(response == EtcdResponse(status: 200))
-        let text = String(decoding: received.withLock { $0 }, as: UTF8.self)
-        #expect(text == (0..<100).map { "line \($0)\n" }.joined())
-    }
-
     @Test("The connection of a stream that has ended is used again")
     func reuse() async throws {
         let server = try ScriptedServer { _, answer in
@@ -78,42 +54,6 @@ struct SocketStreamTests {
                 Issue.record("a piece was passed on")
             }
         #expect(response == EtcdResponse(status: 400, body: Array("{\"error\": 1}".utf8)))
-    }
-
-    @Test("The error of the receiver ends the stream, and is thrown")
-    func receiverError() async throws {
-        struct Enough: Error {}
-        let server = try ScriptedServer { _, answer in
-            answer.beginStream()
-            answer.sendChunk("x")
-            answer.waitForEnd()
-        }
-        defer { server.stop() }
-        let transport = try SocketTransportTests.transport([server.url])
-        await #expect(throws: Enough.self) {
-            _ = try await transport.stream(Self.request()) { _ in throw Enough() }
-        }
-        await eventually("the connection is closed") { server.openConnections == 0 }
-    }
-
-    @Test("Canceling the task ends a silent stream at once")
-    func cancellation() async throws {
-        let server = try ScriptedServer { _, answer in
-            answer.beginStream()
-            answer.sendChunk("x")
-            answer.waitForEnd()
-        }
-        defer { server.stop() }
-        let transport = try SocketTransportTests.transport([server.url])
-        let hasReceived = Mutex(false)
-        let task = Task {
-            try await transport.stream(Self.request()) { _ in hasReceived.withLock { $0 = true } }
-        }
-        await eventually("the first piece has arrived") { hasReceived.withLock { $0 } }
-        task.cancel()
-        let error = await #expect(throws: EtcdTransportError.self) { _ = try await task.value }
-        #expect(error?.code == .canceled)
-        await eventually("the connection is closed") { server.openConnections == 0 }
     }
 
     @Test("A stream whose connection is lost fails, and is not begun again after its first piece")
