@@ -25,6 +25,28 @@ struct CompletionTests {
     ]
 
     @Test(
+        "bash",
+        arguments: cases + [
+            (["tool", "c"], ["config"]), (["tool", "config", "set", "retries", ""], []),
+            (["tool", "config", "import", ""], []), (["tool", "config", "get", "tags", ""], []),
+            (["tool", "other", "get", ""], []), (["stored-settings", "acme", "unset", "port", "n"], ["name"]),
+            (["stored-settings", "acme", "import", ""], []), (["stored-settings", "missing", "get", ""], []),
+            (["stored-settings", "./x"], []),
+        ]
+    )
+    func bash(words: [String], expected: [String]) async throws {
+        let list = words.map { "'\($0)'" }.joined(separator: " ")
+        let test = """
+            source "$SCRIPT"
+            [[ $(complete -p \(words[0])) =~ -F\\ ([a-z_]+) ]] || echo unregistered
+            COMP_WORDS=(\(list)); COMP_CWORD=\(words.count - 1)
+            "${BASH_REMATCH[1]}"
+            [[ ${#COMPREPLY[@]} -eq 0 ]] || printf '%s\\n' "${COMPREPLY[@]}"
+            """
+        #expect(try await run("/bin/bash", ["--norc", "-c", test], words[0]) == expected)
+    }
+
+    @Test(
         "zsh",
         .enabled(if: FileManager.default.isExecutableFile(atPath: zshPath), "zsh is not installed"),
         arguments: cases

@@ -235,9 +235,11 @@ struct DoctorTests {
     )
     func journalLock() async throws {
         try await withSuite { home, file in
-            let probe = try Holder(file, home: home)
+            // A process in a transaction holds the lock.
+            let probe = try ExampleProgram("settings-probe", ["--file", file], home: home, input: .pipe)
             defer { probe.end() }
-            await eventually("the lock is held") { probe.isHolding }
+            try probe.write("hold port 1\n")
+            await eventually("the lock is held") { probe.lines.contains("holding") }
             let number = probe.processIdentifier
             let held = try await doctor(["acme"], home: home)
             #expect(held.code == 78)
@@ -437,37 +439,9 @@ struct DoctorTests {
             #expect(try file.fileContents.contains(secretPort))
         }
     }
-
-    @Test("--restore changes nothing without a usable last good copy")
-    func notRestoring() async throws {
-        try await withSuite { home, file in
-            try file.overwriteFile(with: "{")
-            try (file + ".last-good").overwriteFile(with: "{")
-            let before = try snapshot(of: home + "/acme")
-            let result = try await doctor(["acme", "--restore"], home: home)
-            #expect(result.code == 78)
-            #expect(result.repairs.isEmpty)
-            #expect(try snapshot(of: home + "/acme") == before)
-        }
-    }
 }
 
 // MARK: - Support
-
-/// A process that holds the lock of a journal, because it is in a transaction.
-private final class Holder {
-    private let program: ExampleProgram
-    var processIdentifier: pid_t { program.processIdentifier }
-
-    init(_ file: String, home: String) throws {
-        program = try ExampleProgram("settings-probe", ["--file", file], home: home, input: .pipe)
-        try program.write("hold port 1\n")
-    }
-
-    var isHolding: Bool { program.lines.contains("holding") }
-
-    func end() { program.end() }
-}
 
 /// Makes a change that is only in the journal, by a process that is killed before it can make a checkpoint.
 private func leaveInJournal(_ change: String, _ file: String, home: String) async throws {

@@ -76,32 +76,6 @@ struct FleetTests {
         }
     }
 
-    @Test("stored-settings fails with the exit code 77 when etcd refuses a change", .deadlockLimit)
-    func refusedTool() async throws {
-        let header = #""header":{"cluster_id":"1","member_id":"1","revision":"5","raft_term":"1"}"#
-        let server = try ScriptedServer { request, answer in
-            switch request.path {
-            case "/v3/kv/txn":
-                let message = "etcdserver: permission denied"
-                answer.respond(#"{"error":"\#(message)","code":7,"message":"\#(message)"}"#, status: 403)
-            case "/v3/watch":
-                answer.beginStream()
-                answer.sendChunk(#"{"result":{\#(header),"created":true}}"# + "\n")
-                answer.waitForEnd()
-            default: answer.respond("{\(header)}")
-            }
-        }
-        defer { server.stop() }
-        try await withTemporaryDirectory { home in
-            let arguments = ["--etcd", server.url, "acme", "set", "a", "1"]
-            let program = try ExampleProgram("stored-settings", arguments, home: home)
-            #expect(await program.exitCode() == 77)
-            let lines = program.errors.split(separator: "\n")
-            #expect(lines.count == 1)
-            #expect(lines.first?.contains("permission denied") == true)
-        }
-    }
-
     @Test("stored-settings shows and changes a suite in etcd", .deadlockLimit)
     func tool() async throws {
         try await withEtcd { cluster, home in

@@ -33,30 +33,26 @@ struct QuickstartTests {
     }
 
     @Test(
-        "the next process shows a value that was set",
+        "the next process shows a value that was set, and a reset restores the default",
         arguments: [
-            ("port", "9090", "9090"),
-            ("verbose", "true", "true"),
-            ("logLevel", "debug", "debug"),
-            ("allowedHosts", #"["b.example", "a.example"]"#, #"["a.example","b.example"]"#),
-            ("limits", #"{"perSecond": 5, "burst": 1}"#, #"{"burst":1,"perSecond":5}"#),
-            ("lastRun", "2026-11-21T13:00:00Z", "2026-11-21T13:00:00Z"),
+            ("port", "9090", "9090", "8080"),
+            ("verbose", "true", "true", "false"),
+            ("logLevel", "debug", "debug", "info"),
+            ("allowedHosts", #"["b.example", "a.example"]"#, #"["a.example","b.example"]"#, #"["localhost"]"#),
+            (
+                "limits", #"{"perSecond": 5, "burst": 1}"#, #"{"burst":1,"perSecond":5}"#,
+                #"{"burst":20,"perSecond":100}"#
+            ),
+            ("lastRun", "2026-11-21T13:00:00Z", "2026-11-21T13:00:00Z", "null"),
         ]
     )
-    func setting(key: String, text: String, shown: String) async throws {
+    func setting(key: String, text: String, shown: String, byDefault: String) async throws {
         try await withTemporaryDirectory { home in
             let answer = try await run(["set", key, text], home: home)
             #expect(answer == ["  \(key) = \(shown)"])
             #expect(try await run(["get", key], home: home) == [shown])
-        }
-    }
-
-    @Test("a reset restores the default")
-    func resetting() async throws {
-        try await withTemporaryDirectory { home in
-            try await run(["set", "port", "9090"], home: home)
-            #expect(try await run(["reset", "port"], home: home) == ["  port = 8080 (default)"])
-            #expect(try await run(["get", "port"], home: home) == ["8080"])
+            #expect(try await run(["reset", key], home: home) == ["  \(key) = \(byDefault) (default)"])
+            #expect(try await run(["get", key], home: home) == [byDefault])
         }
     }
 

@@ -100,11 +100,15 @@ struct RestoreTests {
             #expect(readable.code == 0)
             #expect(readable.errors.contains("nothing is restored: the settings file can be read"), "\(readable)")
             try file.overwriteFile(with: "{")
-            try FileManager.default.removeItem(atPath: file + ".last-good")
-            let result = try await doctor("--restore", home: home)
-            #expect(result.code == 78)
-            #expect(result.errors.contains("nothing is restored: there is no usable last good copy"), "\(result)")
-            #expect(try file.fileContents == "{")
+            for isMissing in [false, true] {
+                try (file + ".last-good").overwriteFile(with: "{")
+                if isMissing { try FileManager.default.removeItem(atPath: file + ".last-good") }
+                let result = try await doctor("--restore", home: home)
+                #expect(result.code == 78)
+                #expect(result.errors.contains("nothing is restored: there is no usable last good copy"), "\(result)")
+                #expect(!result.output.contains("repaired: "))
+                #expect(try file.fileContents == "{")
+            }
         }
     }
 }

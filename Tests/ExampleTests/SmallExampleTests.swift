@@ -6,19 +6,15 @@ import Testing
 
 @Suite("many-processes")
 struct ManyProcessesTests {
-    @Test("processes that count together lose no increment", arguments: [(2, 50), (5, 20)])
-    func counting(processes: Int, increments: Int) async throws {
+    @Test(
+        "processes that count together lose no increment",
+        arguments: [([], "4 processes × 1000"), (["5", "20"], "5 processes × 20")] as [([String], String)]
+    )
+    func counting(arguments: [String], factors: String) async throws {
+        let sum = arguments.isEmpty ? 4_000 : 100
         try await withTemporaryDirectory { home in
-            let shown = try await output(of: "many-processes", ["\(processes)", "\(increments)"], home: home)
-            #expect(shown == ["\(processes) processes × \(increments) increments = \(processes * increments)"])
-        }
-    }
-
-    @Test("without arguments, four processes make 1,000 increments each")
-    func defaultCount() async throws {
-        try await withTemporaryDirectory { home in
-            let shown = try await output(of: "many-processes", [], home: home)
-            #expect(shown == ["4 processes × 1000 increments = 4000"])
+            let shown = try await output(of: "many-processes", arguments, home: home)
+            #expect(shown == ["\(factors) increments = \(sum)"])
         }
     }
 }

@@ -274,42 +274,6 @@ struct StoredSettingsToolTests {
         }
     }
 
-    @Test("bash completes suites, commands and keys with the generated script")
-    func bash() async throws {
-        try await withTemporaryDirectory { home in
-            try await run(["acme", "set", "port=80", "path=x", "name=y"], home: home)
-            let script = home + "/completion.bash"
-            let text = try await run(["completion", "bash"], home: home).joined(separator: "\n")
-            try script.overwriteFile(with: text)
-            let directory = URL(fileURLWithPath: try Surroundings.program("stored-settings"))
-                .deletingLastPathComponent()
-            for (words, expected) in [
-                (["a"], ["acme"]), (["acme", "e"], ["explain", "export", "edit"]),
-                (["acme", "get", "p"], ["path", "port"]),
-                (["acme", "unset", "port", "n"], ["name"]), (["acme", "doctor", "--r"], ["--repair", "--restore"]),
-                (["acme", "import", ""], []), (["missing", "get", ""], []), (["./x"], []),
-            ] {
-                let line = (["stored-settings"] + words).map { "'\($0)'" }.joined(separator: " ")
-                let test = """
-                    source '\(script)'
-                    COMP_WORDS=(\(line)); COMP_CWORD=\(words.count)
-                    _stored_settings
-                    [[ ${#COMPREPLY[@]} -eq 0 ]] || printf '%s\\n' "${COMPREPLY[@]}"
-                    """
-                let variables = ["PATH": "\(directory.path):/usr/bin:/bin"]
-                let bash = try ExampleProgram(
-                    at: "/bin/bash",
-                    ["--norc", "-c", test],
-                    home: home,
-                    variables: variables
-                )
-                #expect(await bash.exitCode() == 0)
-                #expect(bash.lines == expected, "\(words)")
-                #expect(bash.errors == "")
-            }
-        }
-    }
-
     /// Runs the program, expects success, and returns the lines of its output.
     @discardableResult
     private func run(_ arguments: [String], home: String) async throws -> [String] {

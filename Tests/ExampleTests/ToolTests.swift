@@ -41,37 +41,6 @@ struct ToolTests {
         }
     }
 
-    @Test(
-        "a wrong use has its exit code and changes nothing",
-        arguments: [
-            (["set", "retries", "11"], Int32(65), "the value is outside 0...10"),
-            (["get", "retrys"], 64, "Did you mean 'retries'?"),
-            (["import", "/missing"], 66, "/missing cannot be read"), (["get", "token", "--reveal"], 1, ""),
-            (["get", "token"], 1, ""), ([], 64, "Usage: tool config COMMAND"),
-        ]
-    )
-    func misusing(arguments: [String], code: Int32, message: String) async throws {
-        try await withTemporaryDirectory { home in
-            let program = try ExampleProgram("tool", ["config"] + arguments, home: home)
-            #expect(await program.exitCode() == code)
-            #expect(program.lines.isEmpty)
-            #expect(program.errors.contains(message) || message.isEmpty)
-            #expect(try await run(["config", "export"], home: home) == ["{}"])
-        }
-    }
-
-    @Test("watch prints what another process sets")
-    func watching() async throws {
-        try await withTemporaryDirectory { home in
-            let watch = try ExampleProgram("tool", ["config", "watch", "--initial", "retries", "format"], home: home)
-            defer { watch.end() }
-            await eventually("the current values") { watch.lines == ["retries=3", "format=table"] }
-            try await run(["config", "set", "retries", "5"], home: home)
-            await eventually("the change") { watch.lines.dropFirst(2) == ["retries=5"] }
-            #expect(watch.errors.isEmpty)
-        }
-    }
-
     @Test("watch ends without a signal when the reader of its output has ended")
     func brokenPipe() async throws {
         try await withTemporaryDirectory { home in
@@ -104,74 +73,6 @@ struct ToolTests {
                     == true
             )
             #expect(try await run(["config", "get", "endpoint"], home: home) == [value])
-        }
-    }
-
-    @Test("bash completes commands, keys, values and options with the generated script")
-    func bash() async throws {
-        try await withTemporaryDirectory { home in
-            let script = home + "/completion.bash"
-            try script.overwriteFile(
-                with: try await run(["config", "completion", "bash"], home: home).joined(separator: "\n")
-            )
-            for (words, expected) in [
-                (["c"], ["config"]), (["config", "e"], ["explain", "export", "edit"]),
-                (["config", "get", "t"], ["timeout", "tags", "token"]),
-                (["config", "set", "verbose", ""], ["true", "false"]), (["config", "set", "format", "c"], ["csv"]),
-                (["config", "set", "retries", ""], []), (["config", "unset", "tags", "to"], ["token"]),
-                (["config", "list", "--j"], ["--json"]),
-                (["config", "completion", ""], ["bash", "zsh", "fish"]), (["config", "import", ""], []),
-                (["other", "get", ""], []),
-                (["config", "help", "w"], ["watch"]), (["config", "get", "tags", ""], []),
-            ] {
-                let line = (["tool"] + words).map { "'\($0)'" }.joined(separator: " ")
-                let test = """
-                    source '\(script)'
-                    [[ $(complete -p tool) == *'-F _tool_config tool' ]] || echo unregistered
-                    COMP_WORDS=(\(line)); COMP_CWORD=\(words.count)
-                    _tool_config
-                    [[ ${#COMPREPLY[@]} -eq 0 ]] || printf '%s\\n' "${COMPREPLY[@]}"
-                    """
-                let bash = try ExampleProgram(at: "/bin/bash", ["--norc", "-c", test], home: home)
-                #expect(await bash.exitCode() == 0)
-                #expect(bash.lines == expected, "\(words)")
-                #expect(bash.errors == "")
-            }
-        }
-    }
-
-    @Test("the scripts for zsh and fish name every command, key and choice", arguments: ["zsh", "fish"])
-    func otherShells(shell: String) async throws {
-        try await withTemporaryDirectory { home in
-            let lines = try await run(["config", "completion", shell], home: home)
-            let text = lines.joined(separator: "\n")
-            for word in ["list", "import", "endpoint", "timeout", "'csv'", "'true'", "zsh"] {
-                #expect(text.contains(word) || text.contains(word.replacing("'", with: "\\'")), "\(word)")
-            }
-            #expect(text.count { $0 == "{" } == text.count { $0 == "}" })
-            if shell == "zsh" {
-                #expect(lines.first == "#compdef tool")
-                #expect(lines.last == "compdef _tool_config 'tool'")
-                #expect(lines.contains("    'format') compadd -- 'table' 'json' 'csv' ;;"))
-            } else {
-                #expect(
-                    lines.contains(
-                        #"complete -c 'tool' -f -n '_tool_config_key \'format\'' -a '\'table\' \'json\' \'csv\''"#
-                    )
-                )
-                #expect(lines.contains("complete -c 'tool' -F -n '_tool_config_in import'"))
-            }
-            // A shell that is installed checks the syntax as well.
-            guard
-                let executable = ["/usr/bin/\(shell)", "/bin/\(shell)"]
-                    .first(where: FileManager.default.isExecutableFile)
-            else {
-                return
-            }
-            let script = home + "/completion"
-            try script.overwriteFile(with: text)
-            let check = try ExampleProgram(at: executable, ["-n", script], home: home)
-            #expect(await check.exitCode() == 0)
         }
     }
 

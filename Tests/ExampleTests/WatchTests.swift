@@ -49,19 +49,4 @@ struct WatchTests {
         await eventually("the program prints \(count) lines") { program.lines.count >= count }
         try #require(program.lines.count >= count)
     }
-
-    @Test("an edit of the file is shown")
-    func editing() async throws {
-        try await withTemporaryDirectory { home in
-            let directory = "\(home)/com.example.quickstart"
-            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-            try "\(directory)/settings.json".overwriteFile(with: "{}")
-            let watch = try ExampleProgram("watch", home: home)
-            defer { watch.end() }
-            try await expect(watch, toShow: 1 + Self.defaults.count)
-            try "\(directory)/settings.json".replaceFile(with: #"{"port": 9090}"#)
-            try await expect(watch, toShow: 2 + Self.defaults.count)
-            #expect(watch.lines.last == "  port: 8080 -> 9090 (external)")
-        }
-    }
 }
