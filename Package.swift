@@ -166,20 +166,19 @@ let package = Package(
         .target(name: "ClientModule", dependencies: ["StoredSettings"], path: "Tests/ClientModule"),
         .testTarget(
             name: "ClientTests",
-            dependencies: ["ClientModule", "StoredSettings", "StoredSettingsTesting", "ProcessSupport", "TestSupport"]
+            dependencies: ["ClientModule", "StoredSettings", "StoredSettingsTesting", "ProcessSupport"]
         ),
 
-        // Several processes on one file: they run the probe, and exchange the round-trip cases.
-        .target(name: "RoundTripCases", dependencies: ["StoredSettings"], path: "Tests/RoundTripCases"),
+        // Several processes on one file, which run the probe.
         .executableTarget(
             name: "settings-probe",
-            dependencies: ["StoredSettings", "StoredSettingsCommand", "ProcessSupport", "RoundTripCases"],
+            dependencies: ["StoredSettings", "StoredSettingsCommand", "ProcessSupport"],
             path: "Tests/SettingsProbe"
         ),
         .testTarget(
             name: "MultiProcessTests",
             dependencies: [
-                "StoredSettings", "StoredSettingsTesting", "ProcessSupport", "RoundTripCases", "TestSupport",
+                "StoredSettings", "StoredSettingsTesting", "ProcessSupport", "TestSupport",
                 "settings-probe", "endurance",
             ]
         ),

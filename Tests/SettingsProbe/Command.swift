@@ -2,7 +2,6 @@
 
 import Foundation
 import ProcessSupport
-import RoundTripCases
 import StoredSettings
 
 /// A command of the probe.
@@ -48,8 +47,6 @@ enum Command: String {
     /// `hold KEY INTEGER`: begins a transaction that sets the key, prints `holding`, and commits after the next input
     /// line.
     case hold
-    /// `cross FROM TO`: reads the whole table below one prefix and stores it below another.
-    case cross
     /// `fork KEY COUNT`: forks; parent and child each update the key COUNT times.
     case fork
     /// `forkInside KEY`: forks inside a transaction that adds 1 to the key; answers `done` if only the parent's copy is
@@ -131,7 +128,6 @@ enum Command: String {
         case .watch: try watch(suite, arguments)
         case .raise: try raise(suite, arguments)
         case .hold: try hold(suite, arguments)
-        case .cross: return try cross(suite, arguments)
         case .fork: try fork { try increment(suite, arguments) }
         case .forkInside: try forkInside(suite, integer(suite, arguments))
         case .forkBusily: try forkBusily(suite, integer(suite, arguments), arguments.integer(1))
@@ -247,15 +243,6 @@ enum Command: String {
             printLine("holding")
             _ = readLine()
         }
-    }
-
-    private func cross(_ suite: SettingsSuite, _ arguments: Arguments) throws -> String {
-        let (from, to) = (try arguments.text(0), try arguments.text(1))
-        let failures = RoundTripCases.all.compactMap { $0.failure(in: suite, prefix: from) }
-        for testCase in RoundTripCases.all {
-            try testCase.copy(in: suite, from: from, to: to)
-        }
-        return failures.isEmpty ? "done" : failures.joined(separator: "; ").replacing("\n", with: " ")
     }
 }
 
