@@ -9,7 +9,6 @@ struct Child: Sendable {
     enum Task: String {
         case write
         case inspect
-        case increment
         case load
         #if os(Linux)
         case step
@@ -48,7 +47,6 @@ struct Child: Sendable {
         switch task {
         case .write: try Writer(child).run()
         case .inspect: try Inspector(child).run()
-        case .increment: try Incrementer(child).run()
         case .load: try LoadProcess(child, claims: Claims(in: arguments[1])).run()
         #if os(Linux)
         case .step: try Stepper(child).run()

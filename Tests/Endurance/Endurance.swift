@@ -15,7 +15,7 @@ struct Endurance {
             let options = try Options(Array(arguments))
             if options.isHelpWanted { return print(Options.help) }
             let report = try run(options)
-            print(options.isJSON ? try report.json() : report.description)
+            print(report.description)
             exit(report.isClean ? 0 : 1)
         } catch let error as UsageError {
             Console.printError("endurance: \(error.message)")
@@ -30,12 +30,9 @@ struct Endurance {
         Interruption.listen()
         let workspace = try Workspace()
         defer { workspace.remove() }
-        var report = Report(machine: Machine(), seed: options.seed)
+        var report = Report(seed: options.seed)
         if options.parts.contains(.kill) {
             report.kill = try Kill(rounds: options.rounds ?? 500, seed: options.seed, in: workspace).run()
-        }
-        if options.parts.contains(.increments) {
-            report.increments = try Increments(in: workspace).run()
         }
         if options.parts.contains(.load) {
             report.load = try Load(seconds: options.seconds, seed: options.seed, in: workspace).run()

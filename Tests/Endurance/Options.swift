@@ -4,7 +4,6 @@
 struct Options {
     enum Part: String, CaseIterable {
         case kill
-        case increments
         case load
         case reads
         #if os(Linux)
@@ -13,7 +12,6 @@ struct Options {
     }
 
     var isHelpWanted = false
-    var isJSON = false
     var parts = Part.allCases
     /// The number of rounds; `nil` for the default of each part.
     var rounds: Int?
@@ -21,10 +19,9 @@ struct Options {
     var seed: UInt64 = 0x5EED
 
     static let help = """
-        Usage: swift run -c release endurance [kill|increments|load|reads|steps|all] [options]
+        Usage: swift run -c release endurance [kill|load|reads|steps|all] [options]
 
         kill        kill processes that set numbers, at random moments, and check the stored values
-        increments  4 processes each add 1 to a new suite 5,000 times
         load        8 processes of 4 threads use every operation, and are killed and restarted
         reads       a thread sets values, and others check that no read is torn or stale
         steps       stop and kill a process at single instructions of a change (only on Linux)
@@ -33,7 +30,6 @@ struct Options {
           --rounds N    the number of rounds of kill (500), or of stops and of kills in steps (2,000)
           --seconds N   the duration of load and reads (20)
           --seed N      the seed of the random moments and choices; the system's timing still varies
-          --json        print one JSON object instead of text
           --help        show this help
 
         The exit code is 1 if a check failed. Files are written to a new directory in $TMPDIR or /tmp,
@@ -54,7 +50,6 @@ struct Options {
         while let argument = rest.popFirst() {
             switch argument {
             case "--help", "-h": isHelpWanted = true
-            case "--json": isJSON = true
             case "--rounds": rounds = try Self.positive(argument, &rest)
             case "--seconds": seconds = try Self.positive(argument, &rest)
             case "--seed": seed = UInt64(try Self.positive(argument, &rest))

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// No value may be torn, and none may be older than a set that returned before the read started.
 struct Reads {
-    struct Result: Encodable {
+    struct Result {
         var sets = 0
         var reads = 0
         var torn = 0
@@ -17,7 +17,7 @@ struct Reads {
 
         var description: String {
             """
-            reads: \(Format.count(reads)) during \(Format.count(sets)) sets: \(torn) torn, \(stale) stale
+            reads: \(reads) during \(sets) sets: \(torn) torn, \(stale) stale
               \(Format.number(seconds)) s, 1 writing thread and \(Reads.readers) reading threads
             """
         }

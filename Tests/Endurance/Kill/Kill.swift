@@ -16,7 +16,7 @@ final class Kill {
     private var random: SeededRandom
     private var result = Result()
 
-    struct Result: Encodable {
+    struct Result {
         var rounds = 0
         var roundsByPattern: [String: Int] = [:]
         var acknowledged = 0
@@ -29,8 +29,8 @@ final class Kill {
             let kinds = roundsByPattern.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
             return """
                 kill: \(rounds) rounds (\(kinds.joined(separator: ", "))) in \(Format.number(seconds)) s
-                  \(Format.count(acknowledged)) sets acknowledged, lost: \(lost)
-                  \(Format.count(storedUnacknowledged)) sets in progress were stored
+                  \(acknowledged) sets acknowledged, lost: \(lost)
+                  \(storedUnacknowledged) sets in progress were stored
                 """
         }
     }
@@ -45,12 +45,10 @@ final class Kill {
     func run() throws -> Result {
         let startTime = ContinuousClock.now
         for number in 0..<rounds {
-            Console.showProgress("kill: \(number) of \(rounds)")
             let isFirst = number.isMultiple(of: Self.roundsPerFile)
             if isFirst { ledger.clear() }
             try perform(Round(&random, isFirst: isFirst), number: number)
         }
-        Console.showProgress("")
         result.seconds = (ContinuousClock.now - startTime).seconds
         return result
     }

@@ -58,7 +58,6 @@ final class Load {
         while ContinuousClock.now < end {
             pause(random.milliseconds(20...250))
             try Interruption.check()
-            Console.showProgress("load: \(result.kills) kills")
             let number = random.below(LoadPlan.processes)
             if random.below(5) == 0 {
                 processes[number].signal(SIGSTOP)
@@ -74,7 +73,6 @@ final class Load {
                 processes[number] = try start(number)
             }
         }
-        Console.showProgress("")
     }
 
     // MARK: - At the end

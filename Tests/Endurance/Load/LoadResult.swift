@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The results of a load.
-struct LoadResult: Encodable {
+struct LoadResult {
     var processes = LoadPlan.processes
     var threads = LoadPlan.threads
     var seconds = 0.0
@@ -32,14 +32,14 @@ struct LoadResult: Encodable {
 
     var description: String {
         let counts = LoadPlan.Done.allCases.compactMap { kind in
-            done["\(kind)"].map { "\(Format.count($0)) \(kind)" }
+            done["\(kind)"].map { "\($0) \(kind)" }
         }
         return """
             load: \(processes) processes × \(threads) threads for \(Format.number(seconds)) s, \
             \(kills) kills, \(stops) stops
               \(counts.prefix(5).joined(separator: ", "))
               \(counts.dropFirst(5).joined(separator: ", "))
-              \(Format.count(unfinished)) unfinished changes in killed processes; the longest change \
+              \(unfinished) unfinished changes in killed processes; the longest change \
             \(Format.number(longestChange * 1e3)) ms; streams converged after \(Format.number(convergence * 1e3)) ms
             """
     }

@@ -13,7 +13,7 @@ import StoredSettings
 /// distributed over a change. That is slow, so all that a change does at most every few milliseconds is due. A process that
 /// makes changes without a pause is stopped at any time, usually within the shortest path.
 final class Steps {
-    struct Result: Encodable {
+    struct Result {
         var stops = 0
         var kills = 0
         /// How many of them were at a certain instruction.
@@ -27,11 +27,11 @@ final class Steps {
         var seconds = 0.0
 
         var description: String {
-            let changes = instructions.sorted { $0.key < $1.key }.map { "\($0.key) of \(Format.count($0.value))" }
+            let changes = instructions.sorted { $0.key < $1.key }.map { "\($0.key) of \($0.value)" }
             return """
-                steps: \(Format.count(stops)) stops and \(Format.count(kills)) kills, \(Format.count(stepped)) of them at \
+                steps: \(stops) stops and \(kills) kills, \(stepped) of them at \
                 single instructions (\(changes.joined(separator: ", "))), in \(Format.number(seconds)) s
-                  other changes had to wait for the stopped process \(Format.count(waits)) times; \
+                  other changes had to wait for the stopped process \(waits) times; \
                 the longest change after a kill took \(Format.number(longestChange * 1_000)) ms
                 """
         }
@@ -74,16 +74,16 @@ final class Steps {
             let stepped = count / Self.roundsPerSteppedRound
             let instructions = stepped == 0 ? 0 : try stopStepped(change, stepped)
             if stepped > 0 { result.instructions[change.key] = instructions }
-            for (number, instruction) in positions(stepped, of: instructions).enumerated() {
-                try showProgress("stepped kills", change, number, stepped)
+            for instruction in positions(stepped, of: instructions) {
+                try Interruption.check()
                 let process = try start(change, isPausing: true)
                 let (instruction, _) = try process.run(atMost: instruction, within: Self.steppingLimit)
                 try kill(process, change, "a kill at instruction \(instruction)")
             }
             result.stepped += 2 * stepped
             try stopAnywhere(change, count - stepped)
-            for number in 0..<count - stepped {
-                try showProgress("kills", change, number, count - stepped)
+            for _ in 0..<count - stepped {
+                try Interruption.check()
                 let process = try start(change, isPausing: false)
                 try process.resume()
                 pause(random.milliseconds(Self.timeBetweenStops))
@@ -103,8 +103,8 @@ final class Steps {
         let process = try start(change, isPausing: true)
         let (instructions, isCut) = try process.run(atMost: .max, within: Self.steppingLimit)
         if isCut { try process.runToPause() }
-        for (number, instruction) in positions(count, of: instructions).enumerated() {
-            try showProgress("stepped stops", change, number, count)
+        for instruction in positions(count, of: instructions) {
+            try Interruption.check()
             let (instruction, isInside) = try process.run(atMost: instruction, within: Self.steppingLimit)
             try makeBesideStopped(change)
             if isInside { try process.runToPause() }
@@ -118,8 +118,8 @@ final class Steps {
     /// Stops a process that makes changes without a pause, at random moments.
     private func stopAnywhere(_ change: Stepper.Change, _ count: Int) throws {
         let process = try start(change, isPausing: false)
-        for number in 0..<count {
-            try showProgress("stops", change, number, count)
+        for _ in 0..<count {
+            try Interruption.check()
             try process.resume()
             pause(random.milliseconds(Self.timeBetweenStops))
             try process.stop()
@@ -152,11 +152,6 @@ final class Steps {
     /// Numbers below a limit in random order, each with the same frequency.
     private func positions(_ count: Int, of limit: Int) -> [Int] {
         (0..<count).map { $0 * limit / count + random.below(max(limit / count, 1)) }.shuffled(using: &random)
-    }
-
-    private func showProgress(_ what: String, _ change: Stepper.Change, _ number: Int, _ count: Int) throws {
-        Console.showProgress(number == count - 1 ? "" : "steps: \(what) in \(change): \(number) of \(count)")
-        try Interruption.check()
     }
 }
 
