@@ -272,18 +272,6 @@ struct DefaultsGuide {
         }
     }
 
-    @Test("a URL that Defaults has stored is a JSON string, alone and in an array")
-    func urls() throws {
-        let suite = SettingsSuite.inMemory([
-            "home": #""https:\/\/example.org\/home""#, "list": [#""file:\/\/\/tmp\/a""#],
-        ])
-        let none = URL(fileURLWithPath: "/")
-        #expect(
-            suite[SettingKey("home", default: none, as: LegacyJSON())].absoluteString == "https://example.org/home"
-        )
-        #expect(suite[SettingKey("list", default: [none], as: LegacyJSON())].map(\.path) == ["/tmp/a"])
-    }
-
     // snippet: row-43
     private func bringAlong(from old: SettingsSuite, into suite: SettingsSuite) throws {
         var migrator = SettingsMigrator()

@@ -169,15 +169,6 @@ struct SwiftyUserDefaultsGuide {
         #expect(shared.name == "com.my.app")
     }
 
-    @Test("assigning nil stores nil, and a reset restores the default")
-    func nilAndReset() throws {
-        let limit = SettingKey<Int?>("limit", default: 42)
-        suite[limit] = nil
-        #expect(suite[limit] == nil)
-        try suite.reset(limit)
-        #expect(suite[limit] == 42)
-    }
-
     @Test("launch arguments")
     func arguments() {
         // snippet: row-42

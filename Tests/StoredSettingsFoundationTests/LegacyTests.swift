@@ -48,140 +48,137 @@ extension UserDefaultsTests {
 
         /// Reads an old value, which changes nothing, and then stores it in the new format and reads it again.
         private func check<Value: Equatable & Sendable>(
-            _ defaults: UserDefaults,
+            _ old: Any,
             _ key: SettingKey<Value>,
             is value: Value,
             sourceLocation: SourceLocation = #_sourceLocation
-        ) throws {
-            let setting = Setting(key, suite: SettingsSuite(userDefaults: defaults, reporter: RecordingReporter()))
-            let old = try setting.load()
-            #expect(old == value, sourceLocation: sourceLocation)
-            try setting.set(value)
-            let new = try setting.load()
-            #expect(new == value, sourceLocation: sourceLocation)
+        ) async throws {
+            try await withDomain { domain in
+                let defaults = try domain.open()
+                defaults.set(old, forKey: key.name)
+                let setting = Setting(key, suite: SettingsSuite(userDefaults: defaults, reporter: RecordingReporter()))
+                #expect(try setting.load() == value, sourceLocation: sourceLocation)
+                try await setting.set(value)
+                #expect(try setting.load() == value, sourceLocation: sourceLocation)
+            }
+        }
+
+        private static func archive(_ object: Any, isSecure: Bool = false) throws -> Data {
+            try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: isSecure)
         }
 
         @Test(
             "Row 43: values of Defaults 4 and 5 are read with their type: JSON strings, raw values, archives, plain values"
         )
         func defaults() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
-                defaults.set(Self.json, forKey: "limits")
-                defaults.set("[\(Self.json),\(Self.json)]", forKey: "list 4")
-                defaults.set([Self.json, Self.json], forKey: "list 5")
-                defaults.set(["a": Self.json], forKey: "dictionary 5")
-                defaults.set(#""high""#, forKey: "codable enum")
-                defaults.set("high", forKey: "raw enum")
-                defaults.set([#""low""#, #""high""#], forKey: "enums")
-                defaults.set(#""https:\/\/example.org\/home?q=1#f""#, forKey: "url")
-                defaults.set(["a", "b"], forKey: "set")
-                defaults.set(#"["a","b"]"#, forKey: "set 4")
-                defaults.set(#"{"a":1}"#, forKey: "counts 4")
-                defaults.set("[0.5,1]", forKey: "numbers 4")
-                try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
-                for key in ["list 4", "list 5"] {
-                    try check(defaults, SettingKey(key, default: [], as: LegacyJSON()), is: [Self.limits, Self.limits])
-                }
-                try check(defaults, SettingKey("dictionary 5", default: [:], as: LegacyJSON()), is: ["a": Self.limits])
-                try check(defaults, SettingKey("codable enum", default: .low, as: LegacyJSON()), is: Level.high)
-                try check(defaults, SettingKey("raw enum", default: .low), is: Level.high)
-                try check(defaults, SettingKey("enums", default: [], as: LegacyJSON()), is: [Level.low, .high])
-                try check(defaults, SettingKey("url", default: nil, as: LegacyJSON()), is: Self.home)
-                try check(defaults, SettingKey("set", default: []), is: Set(["a", "b"]))
-                try check(defaults, SettingKey("set 4", default: [], as: LegacyJSON()), is: Set(["a", "b"]))
-                try check(defaults, SettingKey("counts 4", default: [:], as: LegacyJSON()), is: ["a": 1])
-                try check(defaults, SettingKey("numbers 4", default: [], as: LegacyJSON()), is: [0.5, 1])
-                defaults.set(["2.5": Self.json], forKey: "by number")
-                defaults.set([Self.json], forKey: "pile")
-                defaults.set(["true": [Self.json]], forKey: "piles")
-                let pile = Pile(items: [Self.limits])
-                try check(defaults, SettingKey("by number", default: [:], as: LegacyJSON()), is: [2.5: Self.limits])
-                try check(defaults, SettingKey("pile", default: Pile(items: []), as: LegacyJSON()), is: pile)
-                try check(defaults, SettingKey("piles", default: [:], as: LegacyJSON()), is: [true: pile])
-                let pink = Color(red: 0.5, name: "pink")
-                defaults.set(
-                    try NSKeyedArchiver.archivedData(withRootObject: pink, requiringSecureCoding: true),
-                    forKey: "color"
-                )
-                try check(defaults, SettingKey("color", default: Color(red: 1, name: "red")), is: pink)
+            let (limits, pile, pink) = (Self.limits, Pile(items: [Self.limits]), Color(red: 0.5, name: "pink"))
+            try await check(Self.json, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: limits)
+            for list in ["[\(Self.json),\(Self.json)]", [Self.json, Self.json]] as [Any] {
+                try await check(list, SettingKey("list", default: [], as: LegacyJSON()), is: [limits, limits])
             }
+            try await check(
+                ["a": Self.json],
+                SettingKey("dictionary 5", default: [:], as: LegacyJSON()),
+                is: ["a": limits]
+            )
+            try await check(#""high""#, SettingKey("codable enum", default: .low, as: LegacyJSON()), is: Level.high)
+            try await check("high", SettingKey("raw enum", default: .low), is: Level.high)
+            try await check(
+                [#""low""#, #""high""#],
+                SettingKey("enums", default: [], as: LegacyJSON()),
+                is: [Level.low, .high]
+            )
+            let url = #""https:\/\/example.org\/home?q=1#f""#
+            try await check(url, SettingKey("url", default: nil, as: LegacyJSON()), is: Self.home)
+            try await check(["a", "b"], SettingKey("set", default: []), is: Set(["a", "b"]))
+            try await check(#"["a","b"]"#, SettingKey("set 4", default: [], as: LegacyJSON()), is: Set(["a", "b"]))
+            try await check(#"{"a":1}"#, SettingKey("counts 4", default: [:], as: LegacyJSON()), is: ["a": 1])
+            try await check("[0.5,1]", SettingKey("numbers 4", default: [], as: LegacyJSON()), is: [0.5, 1])
+            try await check(
+                ["2.5": Self.json],
+                SettingKey("by number", default: [:], as: LegacyJSON()),
+                is: [2.5: limits]
+            )
+            try await check([Self.json], SettingKey("pile", default: Pile(items: []), as: LegacyJSON()), is: pile)
+            try await check(
+                ["true": [Self.json]],
+                SettingKey("piles", default: [:], as: LegacyJSON()),
+                is: [true: pile]
+            )
+            try await check(
+                Self.archive(pink, isSecure: true),
+                SettingKey("color", default: Color(red: 1, name: "red")),
+                is: pink
+            )
         }
 
         @Test(
             "Row 43: values of SwiftyUserDefaults 5 are read with their type: plain values, JSON data, raw values, archives"
         )
         func swiftyUserDefaults() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
-                let home = try #require(Self.home)
-                let day = Date(timeIntervalSinceReferenceDate: 86_400)
-                let pink = Color(red: 0.5, name: "pink")
-                defaults.set(3, forKey: "count")
-                defaults.set([day], forKey: "days")
-                defaults.set(Data(Self.json.utf8), forKey: "limits")
-                defaults.set(Data("[\(Self.json)]".utf8), forKey: "list")
-                defaults.set(2, forKey: "rank")
-                defaults.set([1, 2], forKey: "ranks")
-                let archived: [(String, Any)] = [
-                    ("urls", [home as NSURL] as NSArray),
-                    ("mixed", ["n": 3, "b": true, "d": 0.5, "s": ["t"], "day": day as NSDate] as NSDictionary),
-                    ("home", home as NSURL), ("color", pink), ("colors", [pink, pink] as NSArray),
-                    ("impostors", [pink, NSString(string: "x")] as NSArray),
-                ]
-                for (key, object) in archived {
-                    defaults.set(
-                        try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: false),
-                        forKey: key
-                    )
-                }
-                try check(defaults, SettingKey("count", default: 0), is: 3)
-                try check(defaults, SettingKey("days", default: []), is: [day])
-                try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
-                try check(defaults, SettingKey("list", default: [], as: LegacyJSON()), is: [Self.limits])
-                try check(defaults, SettingKey("rank", default: Rank.first), is: .second)
-                try check(defaults, SettingKey("ranks", default: []), is: [Rank.first, .second])
-                try check(defaults, SettingKey("urls", default: [], as: LegacyArchive()), is: [home])
-                try check(
-                    defaults,
-                    SettingKey("mixed", default: [:], as: LegacyArchive()),
-                    is: ["n": 3, "b": true, "d": 0.5, "s": ["t"], "day": .date(day)] as [String: StoredValue]
-                )
-                try check(
-                    defaults,
-                    SettingKey("home", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL()),
-                    is: home
-                )
-                try check(defaults, SettingKey("color", default: Color(red: 1, name: "red")), is: pink)
-                try check(defaults, SettingKey("colors", default: [], as: LegacyArchivedObjects()), is: [pink, pink])
-                let impostors = SettingKey<[Color]>("impostors", default: [], as: LegacyArchivedObjects())
-                expectError(.invalidValue) {
-                    try Setting(impostors, suite: SettingsSuite(userDefaults: defaults)).load()
-                }
-            }
+            let home = try #require(Self.home)
+            let day = Date(timeIntervalSinceReferenceDate: 86_400)
+            let pink = Color(red: 0.5, name: "pink")
+            try await check(3, SettingKey("count", default: 0), is: 3)
+            try await check([day], SettingKey("days", default: []), is: [day])
+            let json = Data(Self.json.utf8)
+            try await check(json, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
+            let list = Data("[\(Self.json)]".utf8)
+            try await check(list, SettingKey("list", default: [], as: LegacyJSON()), is: [Self.limits])
+            try await check(2, SettingKey("rank", default: Rank.first), is: .second)
+            try await check([1, 2], SettingKey("ranks", default: []), is: [Rank.first, .second])
+            try await check(
+                Self.archive([home as NSURL] as NSArray),
+                SettingKey("urls", default: [], as: LegacyArchive()),
+                is: [home]
+            )
+            let mixed: NSDictionary = ["n": 3, "b": true, "d": 0.5, "s": ["t"], "day": day as NSDate]
+            try await check(
+                Self.archive(mixed),
+                SettingKey("mixed", default: [:], as: LegacyArchive()),
+                is: ["n": 3, "b": true, "d": 0.5, "s": ["t"], "day": .date(day)] as [String: StoredValue]
+            )
+            let root = URL(fileURLWithPath: "/")
+            try await check(
+                Self.archive(home as NSURL),
+                SettingKey("home", default: root, as: UserDefaultsURL()),
+                is: home
+            )
+            try await check(
+                Self.archive(pink),
+                SettingKey("color", default: Color(red: 1, name: "red")),
+                is: pink
+            )
+            try await check(
+                Self.archive([pink, pink] as NSArray),
+                SettingKey("colors", default: [], as: LegacyArchivedObjects()),
+                is: [pink, pink]
+            )
+            let impostors = try Self.archive([pink, NSString(string: "x")] as NSArray)
+            let key = SettingKey<[Color]>("impostors", default: [], as: LegacyArchivedObjects())
+            let suite = SettingsSuite.inMemory(["impostors": .data(impostors)], reporter: RecordingReporter())
+            expectError(.invalidValue) { try Setting(key, suite: suite).load() }
         }
 
         @Test("Row 43: values of Foil 6 are read with their type: plain values, raw values, JSON data, URLs")
         func foil() async throws {
+            try await check(true, SettingKey("flag", default: false), is: true)
+            try await check(
+                [Data(Self.json.utf8)],
+                SettingKey("list", default: [], as: LegacyJSON()),
+                is: [Self.limits]
+            )
+            try await check(["a": ["x"]], SettingKey("names", default: [:]), is: ["a": Set(["x"])])
+            let (root, file) = (URL(fileURLWithPath: "/"), URL(fileURLWithPath: "/tmp/a b"))
             try await withDomain { domain in
                 let defaults = try domain.open()
-                defaults.set(true, forKey: "flag")
-                defaults.set("high", forKey: "level")
-                defaults.set(Data(Self.json.utf8), forKey: "limits")
-                defaults.set([Data(Self.json.utf8)], forKey: "list")
-                defaults.set(["a": ["x"]], forKey: "names")
-                defaults.set(URL(fileURLWithPath: "/tmp/a b"), forKey: "file")
-                try check(defaults, SettingKey("flag", default: false), is: true)
-                try check(defaults, SettingKey("level", default: Level.low), is: .high)
-                try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
-                try check(defaults, SettingKey("list", default: [], as: LegacyJSON()), is: [Self.limits])
-                try check(defaults, SettingKey("names", default: [:]), is: ["a": Set(["x"])])
-                let file = URL(fileURLWithPath: "/tmp/a b")
-                try check(
-                    defaults,
-                    SettingKey("file", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL()),
-                    is: file
+                // Another method stores a URL in another form.
+                defaults.set(file, forKey: "file")
+                let setting = Setting(
+                    SettingKey("file", default: root, as: UserDefaultsURL()),
+                    suite: SettingsSuite(userDefaults: defaults)
                 )
+                #expect(try setting.load() == file)
             }
         }
 
@@ -189,47 +186,29 @@ extension UserDefaultsTests {
             "Row 43: values of UserDefault 1.3 are read with their type: plain values, raw values, JSON, archives, optionals"
         )
         func userDefault() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
-                let json = Data(Self.json.utf8)
-                let pink = Color(red: 0.5, name: "pink")
-                defaults.set(true, forKey: "flag")
-                defaults.set(["a": ["b": [1, 2]]], forKey: "deep")
-                defaults.set("high", forKey: "level")
-                defaults.set(["low", "high"], forKey: "levels")
-                defaults.set(json, forKey: "limits")
-                defaults.set(["low": json], forKey: "by level")
-                defaults.set(["low": json, "high": json], forKey: "by enum")
-                defaults.set(["x", "y"], forKey: "names")
-                defaults.set(
-                    try NSKeyedArchiver.archivedData(withRootObject: pink, requiringSecureCoding: false),
-                    forKey: "color"
-                )
-                defaults.set([5], forKey: "count")
-                defaults.set([Int](), forKey: "no count")
-                defaults.set([json], forKey: "maybe limits")
-                defaults.set([["a"]], forKey: "maybe names")
-                defaults.set([[1], [Int]()], forKey: "counts")
-                try check(defaults, SettingKey("flag", default: false), is: true)
-                try check(defaults, SettingKey("deep", default: [:]), is: ["a": ["b": [1, 2]]])
-                try check(defaults, SettingKey("level", default: Level.low), is: .high)
-                try check(defaults, SettingKey("levels", default: []), is: [Level.low, .high])
-                try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
-                try check(defaults, SettingKey("by level", default: [:], as: LegacyJSON()), is: ["low": Self.limits])
-                try check(
-                    defaults,
-                    SettingKey("by enum", default: [:], as: LegacyJSON()),
-                    is: [Level.low: Self.limits, Level.high: Self.limits]
-                )
-                try check(defaults, SettingKey("names", default: []), is: Set(["x", "y"]))
-                try check(defaults, SettingKey("color", default: Color(red: 1, name: "red")), is: pink)
-                try check(defaults, SettingKey<Int?>("count", default: 42, as: LegacyOptional()), is: 5)
-                try check(defaults, SettingKey<Int?>("no count", default: 42, as: LegacyOptional()), is: nil)
-                let limits = LegacyOptional(LegacyJSON<Limits>())
-                try check(defaults, SettingKey("maybe limits", default: nil, as: limits), is: Self.limits)
-                try check(defaults, SettingKey("maybe names", default: nil, as: LegacyOptional()), is: ["a"])
-                try check(defaults, SettingKey("counts", default: [], as: LegacyOptional<Int>().array), is: [1, nil])
-            }
+            let json = Data(Self.json.utf8)
+            try await check(["a": ["b": [1, 2]]], SettingKey("deep", default: [:]), is: ["a": ["b": [1, 2]]])
+            try await check(["low", "high"], SettingKey("levels", default: []), is: [Level.low, .high])
+            try await check(
+                ["low": json],
+                SettingKey("by level", default: [:], as: LegacyJSON()),
+                is: ["low": Self.limits]
+            )
+            try await check(
+                ["low": json, "high": json],
+                SettingKey("by enum", default: [:], as: LegacyJSON()),
+                is: [Level.low: Self.limits, Level.high: Self.limits]
+            )
+            try await check([5], SettingKey<Int?>("count", default: 42, as: LegacyOptional()), is: 5)
+            try await check([Int](), SettingKey<Int?>("no count", default: 42, as: LegacyOptional()), is: nil)
+            let limits = LegacyOptional(LegacyJSON<Limits>())
+            try await check([json], SettingKey("maybe limits", default: nil, as: limits), is: Self.limits)
+            try await check([["a"]], SettingKey("maybe names", default: nil, as: LegacyOptional()), is: ["a"])
+            try await check(
+                [[1], [Int]()],
+                SettingKey("counts", default: [], as: LegacyOptional<Int>().array),
+                is: [1, nil]
+            )
         }
 
         @Test(

@@ -97,6 +97,7 @@ extension UserDefaultsTests {
                     settings[SettingKey("bool", default: false)] = true
                     settings[SettingKey("int", default: 0)] = 7
                     settings[SettingKey("double", default: 0.0)] = 1
+                    settings[SettingKey("width", default: CGFloat(0))] = 0.1
                     settings[SettingKey("string", default: "")] = "text"
                     settings[SettingKey("data", default: Data())] = Data([1])
                     settings[SettingKey("date", default: .distantPast)] = date
@@ -105,6 +106,8 @@ extension UserDefaultsTests {
                 }
                 #expect(defaults.bool(forKey: "bool") && defaults.integer(forKey: "int") == 7)
                 #expect(defaults.double(forKey: "double") == 1 && defaults.string(forKey: "string") == "text")
+                #expect(defaults.double(forKey: "width") == 0.1)
+                #expect(suite[SettingKey("width", default: CGFloat(0))] == 0.1)
                 #expect(defaults.data(forKey: "data") == Data([1]))
                 #expect(defaults.stringArray(forKey: "hosts") == ["a", "b"])
                 #expect(defaults.dictionary(forKey: "counts") as? [String: Int] == ["a": 1])

@@ -15,6 +15,10 @@ extension UserDefaultsTests {
     struct Traps {
         #if !canImport(ObjectiveC)
         static let hard: [(name: String, value: StoredValue)] = [
+            ("true", true), ("an integer", 7), ("a number with a fraction", 0.1),
+            ("the least number", .double(.leastNonzeroMagnitude)), ("bytes", .data(Data(0...255))),
+            ("no bytes", .data(Data())), ("no text", ""),
+            ("nested collections", [["a": [[1, 2]]], []]),
             ("null", .null), ("the largest Int", .integer(Int128(Int.max))),
             ("the largest UInt64", .integer(Int128(UInt64.max))), ("the smallest Int128", .integer(.min)),
             ("negative zero", .double(-0.0)), ("NaN", .double(.nan)), ("infinity", .double(.infinity)),
