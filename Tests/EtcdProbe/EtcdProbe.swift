@@ -7,13 +7,12 @@ import StoredSettingsEtcd
 
 /// A process of a fleet that tests run beside others.
 ///
-///     etcd-probe URL,URL… PREFIX FILE increments CLIENT COUNT
 ///     etcd-probe URL,URL… PREFIX FILE history CLIENT 0
 ///     etcd-probe URL,URL… PREFIX FILE assign KEY,KEY… NUMBER,NUMBER…
 ///     etcd-probe URL,URL… PREFIX FILE fork KEY NUMBER
 ///     etcd-probe URL,URL… PREFIX FILE closeAll KEY NUMBER
 ///
-/// `FILE` is the path of the replica on the disk, or `-` for none. If the current directory has the files `user` and `password`, they
+/// `FILE` is the path of the replica on the disk. If the current directory has the files `user` and `password`, they
 /// are those of the user.
 @main
 struct EtcdProbe {
@@ -22,7 +21,7 @@ struct EtcdProbe {
         let numbers = words.last?.split(separator: ",").compactMap { Int($0) } ?? []
         guard words.count == 6, let number = numbers.last else {
             print(
-                "usage: etcd-probe URLS PREFIX FILE (increments CLIENT COUNT | assign KEYS NUMBERS | (fork|closeAll) KEY N)"
+                "usage: etcd-probe URLS PREFIX FILE (history CLIENT 0 | assign KEYS NUMBERS | (fork|closeAll) KEY N)"
             )
             exit(2)
         }
@@ -30,7 +29,7 @@ struct EtcdProbe {
         do {
             let urls = words[0].split(separator: ",").map(String.init)
             var configuration = EtcdStore.Configuration()
-            configuration.replicaFile = words[2] == "-" ? nil : words[2]
+            configuration.replicaFile = words[2]
             // A busy machine needs long for the child of a fork, which is not repeated.
             configuration.timeout = .seconds(words[3] == "fork" ? 30 : 10)
             // The history explains unknown outcomes, so there is no need to wait long for them.
@@ -41,7 +40,6 @@ struct EtcdProbe {
             let makeStore = { EtcdStore(try SocketTransport(urls), prefix: words[1], configuration: configuration) }
             let store = try makeStore()
             switch words[3] {
-            case "increments": try Increments(store, client: words[4]).run(number)
             case "history": try HistoryProbe(store, client: words[4]).run()
             case "assign": try assign(numbers, to: words[4].split(separator: ",").map(String.init), in: store)
             case "fork": try Child(of: store, makeStore).run(words[4], number)
@@ -77,7 +75,7 @@ struct EtcdProbe {
                 try store.write(value, forKey: key)
             }
             try store.refresh()
-            print("\(Increments.number(store.value(forKey: key)))")
+            print("\(integer(store.value(forKey: key)))")
         }
     }
 
@@ -122,7 +120,7 @@ private struct Child {
         var status: CInt = 0
         waitpid(child, &status, 0)
         try inherited.refresh()
-        print("parent \(Increments.number(inherited.value(forKey: key))) child \(status)")
+        print("parent \(integer(inherited.value(forKey: key))) child \(status)")
     }
 
     private func use(_ key: String, _ number: Int) -> Bool {
@@ -130,7 +128,7 @@ private struct Child {
             let store = try makeStore()
             // The first read waits for a limited time only, which a busy machine exceeds.
             try store.refresh()
-            guard Increments.number(store.value(forKey: key)) == number else { return false }
+            guard integer(store.value(forKey: key)) == number else { return false }
             try store.write(.integer(Int128(number + 1)), forKey: key)
             guard try !inherited.writeLater([key: 0]) else { return false }
             inherited.close()
@@ -142,95 +140,7 @@ private struct Child {
     }
 }
 
-/// Increments that have to be exact, whatever happens to the connections.
-struct Increments {
-    private let store: EtcdStore
-    private let client: String
-
-    init(_ store: EtcdStore, client: String) {
-        (self.store, self.client) = (store, client)
-    }
-
-    func run(_ count: Int) throws {
-        let checker = Checker(store)
-        checker.start()
-        var (unknown, failed) = (0, 0)
-        for number in 1...count {
-            var isUnknown = false
-            while true {
-                do {
-                    try store.commit { transaction in
-                        let own = Self.number(transaction["client/\(client)"])
-                        // After an unknown outcome, the increment may be stored.
-                        guard !isUnknown || own < number else { return }
-                        transaction["client/\(client)"] = .integer(Int128(own + 1))
-                        transaction["count"] = .integer(Int128(Self.number(transaction["count"]) + 1))
-                    }
-                    break
-                } catch let error as SettingsError {
-                    if error.code == .outcomeUnknown {
-                        (isUnknown, unknown) = (true, unknown + 1)
-                    } else if error.code == .serverUnavailable || error.code == .serverRefused {
-                        failed += 1
-                    } else {
-                        throw error
-                    }
-                }
-            }
-            // An own acknowledged write is visible at once.
-            if Self.number(store.value(forKey: "client/\(client)")) < number { checker.note("an own write is missing") }
-        }
-        checker.stop()
-        let own = Self.number(store.value(forKey: "client/\(client)"))
-        print("own \(own) findings \(checker.findings.sorted()) unknown \(unknown) failed \(failed)")
-    }
-
-    static func number(_ value: StoredValue?) -> Int {
-        if case .integer(let number)? = value { Int(number) } else { 0 }
-    }
-}
-
-/// A thread that checks every state that it reads: each is whole, and none is older than the one before.
-private final class Checker: Sendable {
-    private struct State {
-        var findings: Set<String> = []
-        var isStopped = false
-    }
-
-    private let store: EtcdStore
-    private let state = Locked(State())
-    private let end = DispatchSemaphore(value: 0)
-
-    init(_ store: EtcdStore) {
-        self.store = store
-    }
-
-    var findings: Set<String> { state.withLock { $0.findings } }
-
-    func note(_ finding: String) {
-        state.withLock { _ = $0.findings.insert(finding) }
-    }
-
-    func start() {
-        Thread.detachNewThread { [self] in
-            var last: [String: StoredValue] = [:]
-            while !state.withLock({ $0.isStopped }) {
-                let contents = store.contents()
-                let clients = contents.filter { $0.key.hasPrefix("client/") }
-                let sum = clients.reduce(0) { $0 + Increments.number($1.value) }
-                if sum != Increments.number(contents["count"]) { note("a state is not whole") }
-                let isOlder = last.contains { Increments.number(contents[$0.key]) < Increments.number($0.value) }
-                if isOlder { note("a state is older than the one before") }
-                last = contents
-                // The pace of the reads, not a wait.
-                usleep(1_000)
-            }
-            end.signal()
-        }
-    }
-
-    func stop() {
-        state.withLock { $0.isStopped = true }
-        end.wait()
-    }
+/// The integer of a key; 0 if there is none.
+func integer(_ value: StoredValue?) -> Int {
+    if case .integer(let number)? = value { Int(number) } else { 0 }
 }

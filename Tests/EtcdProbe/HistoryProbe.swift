@@ -54,9 +54,9 @@ final class HistoryProbe: Sendable {
                 try store.commit { transaction in
                     attempt += 1
                     let label = "\(client):\(attempt)"
-                    let count = Increments.number(transaction["count"]) + 1
+                    let count = integer(transaction["count"]) + 1
                     log("try \(label) \(Self.text(transaction["last"])) \(count)")
-                    let own = Increments.number(transaction["client/\(client)"]) + 1
+                    let own = integer(transaction["client/\(client)"]) + 1
                     transaction["client/\(client)"] = .integer(Int128(own))
                     transaction["count"] = .integer(Int128(count))
                     transaction["last"] = .string(label)
@@ -84,7 +84,7 @@ final class HistoryProbe: Sendable {
             usleep(1_000)
         }
         let contents = store.contents()
-        log("end \(Self.text(contents["last"])) \(Increments.number(contents["count"]))")
+        log("end \(Self.text(contents["last"])) \(integer(contents["count"]))")
     }
 
     /// Prints every state that is seen, at the pace of the reads.
@@ -93,9 +93,9 @@ final class HistoryProbe: Sendable {
         while true {
             let contents = store.contents()
             let clients = contents.filter { $0.key.hasPrefix("client/") }
-            let sum = clients.reduce(0) { $0 + Increments.number($1.value) }
-            if sum != Increments.number(contents["count"]) { log("torn") }
-            let notes = (0..<4).map { "\(Increments.number(contents["note/\($0)"]))" }
+            let sum = clients.reduce(0) { $0 + integer($1.value) }
+            if sum != integer(contents["count"]) { log("torn") }
+            let notes = (0..<4).map { "\(integer(contents["note/\($0)"]))" }
             let state = "see \(Self.text(contents["last"])) \(notes.joined(separator: ","))"
             if state != last { log(state) }
             last = state
