@@ -107,7 +107,8 @@ struct EtcdQueueTests {
     func endBeforeAnswer() async throws {
         try await withTemporaryDirectory { directory in
             let etcd = MemoryEtcd()
-            let (assigned, stored) = (Gate(), Gate())
+            let (assigned, stored, isOver) = (Gate(), Gate(), Gate())
+            defer { isOver.open() }
             etcd.intercept { request, etcd in
                 // The contents arrive after the assignment, so its base is unknown first.
                 if request.path == "/v3/kv/range" { await assigned.wait() }
@@ -115,8 +116,8 @@ struct EtcdQueueTests {
                 try etcd.execute(request)
                 stored.open()
                 // The answer never arrives.
-                while !Task.isCancelled { await Task.yield() }
-                throw EtcdTransportError(.canceled, mayHaveArrived: true, reason: "the task was canceled")
+                await isOver.wait()
+                throw MemoryEtcd.lostConnection
             }
             let first = EtcdStore(etcd, prefix: "p", replicaFile: "\(directory)/replica.json")
             #expect(try first.writeLater(["a": 1]))
