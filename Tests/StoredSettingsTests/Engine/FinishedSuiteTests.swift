@@ -2,7 +2,6 @@
 
 import Foundation
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -29,11 +28,15 @@ struct FinishedSuiteTests {
 
         let store = FailingStore()
         let other = SettingsSuite(store: store, reporter: reporter)
+        try other.setStoredValue(1, forKey: "a")
         store.failSynchronizing(with: full)
         other.finish()
-        #expect(reporter.errors.map(\.code) == [.writeFailed])
         store.failSynchronizing(with: nil)
         expectError(.writeFailed) { try other.synchronize() }
+        // Also after it is finished again.
+        other.finish()
+        expectError(.writeFailed) { try other.synchronize() }
+        #expect(reporter.errors.map(\.code) == [.writeFailed])
     }
 
     @Test("a finished suite ignores and reports assignments, also inside another suite's transaction")
@@ -44,28 +47,19 @@ struct FinishedSuiteTests {
         #expect(reporter.errors.map(\.code) == [.suiteFinished])
     }
 
-    @Test("a loop over all changes of a finished suite ends")
-    func lateLoop() async {
+    @Test(
+        "a loop over all changes of a finished suite ends, whether it begins before or after",
+        arguments: [true, false]
+    )
+    func lateLoop(isEarly: Bool) async {
+        let early = isEarly ? suite.changes() : nil
         await suite.finish()
-        let hasEnded = Atomic(false)
+        let hasEnded = Flag()
         let loop = Task { [suite] in
-            for await _ in suite.changes() {}
-            hasEnded.store(true, ordering: .releasing)
+            for await _ in early ?? suite.changes() {}
+            hasEnded.set()
         }
-        await eventually("the loop has ended") { hasEnded.load(ordering: .acquiring) }
-        loop.cancel()
-    }
-
-    @Test("finishing a suite ends the loops over all of its changes")
-    func earlyLoop() async {
-        let changes = suite.changes()
-        await suite.finish()
-        let hasEnded = Atomic(false)
-        let loop = Task {
-            for await _ in changes {}
-            hasEnded.store(true, ordering: .releasing)
-        }
-        await eventually("the loop has ended") { hasEnded.load(ordering: .acquiring) }
+        await eventually("the loop has ended") { hasEnded.isSet }
         loop.cancel()
     }
 

@@ -30,11 +30,12 @@ struct HotReadTests {
     }
 
     enum Location: String, CaseIterable, Sendable {
-        case memory, file
+        case memory, observable, file
 
         func suite(in directory: String) -> SettingsSuite {
             switch self {
             case .memory: .inMemory()
+            case .observable: .inMemory().observable()
             case .file: SettingsSuite(fileAt: directory + "/settings.json", reporter: RecordingReporter())
             }
         }
@@ -182,7 +183,7 @@ struct HotReadTests {
         #expect(releases.load(ordering: .relaxed) > 0)
     }
 
-    @Test("reads return values of another store for the file, edits and values that could not be saved")
+    @Test("Row 34: reads return values of another store for the file, edits and values that could not be saved")
     func everyWay() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -220,7 +221,7 @@ struct HotReadTests {
         }
     }
 
-    @Test("reading a value that is known makes no system call")
+    @Test("Row 34: reading a value that is known makes no system call")
     func noSystemCall() async throws {
         try await withTemporaryDirectory { directory in
             let calls = Atomic(0)
@@ -240,17 +241,6 @@ struct HotReadTests {
             #expect(calls.load(ordering: .relaxed) == before)
             store.close()
         }
-    }
-    @Test("a value that is read while a look at the file is due does not count as current")
-    func lookDue() {
-        let versionStamp = VersionStamp(isLooking: true)
-        #expect(!versionStamp.isCurrent(versionStamp.version), "the file was never looked at")
-        #expect(versionStamp.takeLookDue())
-        #expect(versionStamp.isCurrent(versionStamp.version))
-        versionStamp.mustLook()
-        #expect(!versionStamp.isCurrent(versionStamp.version))
-        #expect(versionStamp.takeLookDue())
-        #expect(versionStamp.isCurrent(versionStamp.version))
     }
 
     @Test("an assignment in a transaction, which is applied after it, leaves no look due in a store without a file")

@@ -8,35 +8,23 @@ import Testing
 @Suite("Stores that write later, or run a body again")
 struct LaterWriteTests {
     /// A store in memory that accepts assignments for later, and runs each body twice.
-    private final class DistantStore: SettingsStore {
+    private final class DistantStore: ForwardingStore {
         private struct Conflict: Error {}
 
-        let inner = InMemoryStore()
+        let memory = InMemoryStore()
         let later = Locked<[[String: StoredValue?]]>([])
         let isOpen = Locked(true)
 
-        var persistence: SettingsPersistence { inner.persistence }
-
-        func setObserver(_ observer: any StoreObserver) { inner.setObserver(observer) }
-
-        func version() -> UInt64 { inner.version() }
-
-        func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
-            inner.withValue(forKey: key, body)
-        }
-
-        func contents() -> [String: StoredValue] { inner.contents() }
-
         func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
             do {
-                try inner.commit { transaction in
+                try memory.commit { transaction in
                     _ = try body(&transaction)
                     throw Conflict()
                 }
             } catch is Conflict {
                 // Another process was faster.
             }
-            return try inner.commit(body)
+            return try memory.commit(body)
         }
 
         var canWriteLater: Bool { true }
@@ -46,8 +34,6 @@ struct LaterWriteTests {
             later.withLock { $0.append(edits) }
             return true
         }
-
-        func synchronize() {}
     }
 
     @Test("An assignment is left to a store that writes later, and a set is not")

@@ -12,13 +12,13 @@ import Testing
 @Suite("An observable suite")
 struct ObservableSuiteTests {
     /// Counts the changes that tracked reads report, one for each call of `track`.
-    private final class Tracker: Sendable {
-        private let calls = Atomic(0)
+    private struct Tracker {
+        private let calls = Counter()
 
-        var count: Int { calls.load(ordering: .acquiring) }
+        var count: Int { calls.count }
 
         func track(_ read: () -> Void) {
-            withObservationTracking(read) { self.calls.add(1, ordering: .releasing) }
+            withObservationTracking(read) { [calls] in calls.add() }
         }
     }
 
@@ -54,7 +54,7 @@ struct ObservableSuiteTests {
         settings = Settings(suite)
     }
 
-    @Test("a tracked read reports the next change of its setting, and no other change")
+    @Test("Row 35: a tracked read reports the next change of its setting, and no other change")
     func tracking() {
         settings.port = 1
         tracker.track { _ = settings.port }
@@ -96,7 +96,7 @@ struct ObservableSuiteTests {
         #expect(values.withLock { $0 } == [1, 2, 3, 4, 5])
     }
 
-    @Test("an observable model that computes from settings is tracked")
+    @Test("Row 35: an observable model that computes from settings is tracked")
     func models() {
         let model = Model(suite)
         tracker.track { _ = model.address }
@@ -168,22 +168,31 @@ struct ObservableSuiteTests {
         #expect(tracker.count == 1)
     }
 
-    @Test("an edit of the file is reported without other watches, and no directory is created")
+    @Test("Row 36: an edit of the file and a change of another store reach tracked reads, observers and streams")
     func edits() async throws {
         try await withTemporaryDirectory { directory in
             let (path, missing) = (directory + "/settings.json", directory + "/missing")
             try path.overwriteFile(with: #"{"port": 5}"#)
             let suite = SettingsSuite(fileAt: path).observable()
             let settings = Settings(suite)
+            // The tracked read is the only watch, and creates no directory.
             tracker.track { #expect(settings.port == 5) }
             try path.replaceFile(with: #"{"port": 6}"#)
             await eventually("the edit is reported") { tracker.count == 1 }
             #expect(settings.port == 6)
             tracker.track { _ = settings.port }
+            let changes = CallLog<SettingChange<Int>>()
+            let observation = settings.$port.observe { changes.add($0) }
+            var values = settings.$port.values.makeAsyncIterator()
+            #expect(await values.next() == 6)
             let other = SettingsSuite(store: FileStore(path: path))
             Setting("port", default: 1, suite: other).value = 7
             await eventually("the other store's change is reported") { tracker.count == 2 }
             #expect(settings.port == 7)
+            #expect(await values.next() == 7)
+            await eventually("the observer is called") { !changes.all.isEmpty }
+            #expect(changes.all == [SettingChange(old: 6, new: 7, origin: .external)])
+            observation.invalidate()
             _ = Settings(SettingsSuite(fileAt: missing + "/settings.json").observable()).port
             #expect(!FileManager.default.fileExists(atPath: missing))
             await suite.finish()
@@ -213,43 +222,6 @@ struct ObservableSuiteTests {
         tracker.track { _ = settings.1.port }
         settings.0.port = 3
         #expect(tracker.count == 1)
-    }
-
-    @Test("an observable suite is released with its last reference, whether tracked or not")
-    func release() async {
-        weak var engine: SettingsEngine?
-        do {
-            let suite = SettingsSuite.inMemory().observable()
-            engine = suite.engine
-            tracker.track { _ = Settings(suite).port }
-        }
-        // A thread that iterates over the open engines may hold it briefly.
-        await eventually("the engine is released") { engine == nil }
-    }
-
-    @Test("concurrent reads of values of every size are in order during changes")
-    func threads() async {
-        let text = Setting("text", default: "0", suite: suite)
-        let number = Setting("number", default: 0, suite: suite)
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask {
-                for count in 1...2_000 {
-                    number.value = count
-                    text.value = String(count)
-                }
-            }
-            for _ in 0..<3 {
-                group.addTask {
-                    var last = (0, 0)
-                    while last.0 < 2_000 || last.1 < 2_000 {
-                        let now = (number.value, Int(text.value) ?? -1)
-                        #expect(now.0 >= last.0 && now.1 >= last.1)
-                        last = now
-                        await Task.yield()
-                    }
-                }
-            }
-        }
     }
 
     @Test("a change between a read and the end of the tracked closure is missed")

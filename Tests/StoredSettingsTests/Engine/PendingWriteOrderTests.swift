@@ -95,75 +95,64 @@ struct PendingWriteOrderTests {
         }
     }
 
-    @Test("a retry does not overwrite a newer commit that it is the first to notice")
-    func noticedByRetry() async throws {
-        try await withPair { pair in
-            assign(1, in: pair)
-            try await pair.otherSetting.set(2)
-            try save(in: pair)
-            pair.expectBoth(2)
-            await expectDropped()
+    /// What drops a pending write, with the value that is left.
+    enum Newer: CaseIterable {
+        case commit, removal, edit
+
+        var result: Int {
+            switch self {
+            case .commit: 2
+            case .removal: 0
+            case .edit: 9
+            }
         }
     }
 
-    @Test("a newer removal by another process drops a pending write")
-    func newerRemoval() async throws {
-        try await withPair { pair in
-            assign(1, in: pair)
-            try await pair.otherSetting.suite.removeAll()
-            try save(in: pair)
-            pair.expectBoth(0)
-            #expect(!pair.setting.isSet)
-            await expectDropped()
-        }
-    }
-
-    @Test("a later edit of the file drops a pending write")
-    func laterEdit() async throws {
+    @Test(
+        "a newer commit, removal or edit drops a pending write, also if a retry is the first to notice it",
+        arguments: Newer.allCases,
+        [true, false]
+    )
+    func newer(_ newer: Newer, isRead: Bool) async throws {
         try await withPair { pair in
             try await pair.suite.checkpoint()
             assign(1, in: pair)
-            try pair.path.replaceFile(with: #"{"port": 9}"#)
-            pair.store.lookAndWait()
-            #expect(pair.setting.value == 9)
+            switch newer {
+            case .commit: try await pair.otherSetting.set(2)
+            case .removal: try await pair.otherSetting.suite.removeAll()
+            case .edit:
+                try pair.path.replaceFile(with: #"{"port": 9}"#)
+                pair.store.lookAndWait()
+            }
+            if isRead { #expect(pair.setting.value == newer.result) }
             try save(in: pair)
-            pair.expectBoth(9)
+            pair.expectBoth(newer.result)
+            #expect(pair.setting.isSet == (newer != .removal))
             await expectDropped()
         }
     }
 
-    @Test("a commit before the assignment that is noticed after it drops nothing")
-    func olderCommit() async throws {
-        try await withPair { pair in
-            try await pair.otherSetting.set(2)
-            assign(1, in: pair)
-            try save(in: pair)
-            pair.expectBoth(1)
-            #expect(codes == [.writeFailed])
-        }
+    /// What drops no pending write.
+    enum Older: CaseIterable {
+        case commit, edit, otherKey
     }
 
-    @Test("an edit of the file before the assignment drops nothing, even if no read has noticed it")
-    func olderEdit() async throws {
+    @Test(
+        "a commit or an edit before the assignment that is noticed after it, and a commit of another key, drop nothing",
+        arguments: Older.allCases
+    )
+    func older(_ older: Older) async throws {
         try await withPair { pair in
             try await pair.suite.checkpoint()
-            try pair.path.replaceFile(with: #"{"port": 9, "host": "a"}"#)
+            switch older {
+            case .commit: try await pair.otherSetting.set(2)
+            case .edit: try pair.path.replaceFile(with: #"{"port": 9, "host": "a"}"#)
+            case .otherKey: break
+            }
             assign(1, in: pair)
-            pair.store.lookAndWait()
-            #expect(pair.suite.contains("host"))
-            #expect(pair.setting.value == 1)
-            try save(in: pair)
-            pair.expectBoth(1)
-            #expect(codes == [.writeFailed])
-        }
-    }
-
-    @Test("a commit of another key drops nothing")
-    func otherKey() async throws {
-        try await withPair { pair in
-            assign(1, in: pair)
-            try await pair.otherSetting.suite.setStoredValue("a", forKey: "host")
-            #expect(pair.suite.contains("host"))
+            if older == .edit { pair.store.lookAndWait() }
+            if older == .otherKey { try await pair.otherSetting.suite.setStoredValue("a", forKey: "host") }
+            #expect(pair.suite.contains("host") == (older != .commit))
             #expect(pair.setting.value == 1)
             try save(in: pair)
             pair.expectBoth(1)
@@ -241,25 +230,13 @@ struct PendingWriteOrderTests {
         }
     }
 
-    @Test("an assignment inside a transaction overrides the values that the transaction stores")
-    func assignedInside() async throws {
-        try await withPair { pair in
-            try await pair.suite.transaction { settings in
-                settings[pair.setting] = 1
-                pair.setting.value = 2
-            }
-            pair.expectBoth(2)
-            #expect(codes == [.nestedTransaction])
-        }
-    }
-
     @Test("all values, read while a pending write is saved, contain it")
     func contentsDuringFlush() throws {
-        let store = HookedStore()
+        let store = FailingStore()
         let port = Setting("port", default: 1, suite: SettingsSuite(store: store, reporter: RecordingReporter()))
-        store.memory.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
+        store.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
         port.value = 5
-        store.memory.fail(with: nil)
+        store.fail(with: nil)
         store.afterContents.withLock { hook in
             hook = { #expect(throws: Never.self) { try port.suite.engine.flush() } }
         }

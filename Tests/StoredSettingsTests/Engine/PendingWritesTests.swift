@@ -165,47 +165,6 @@ struct PendingWritesTests {
         #expect(!setting.isSet)
     }
 
-    @Test("an external commit drops the pending writes under its keys, and subscribers receive one change")
-    func endedByExternalCommit() {
-        var pendingWrites = PendingWrites()
-        pendingWrites.keep(3, forKey: "port")
-        pendingWrites.keep(4, forKey: "other")
-        let external = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 9)], origin: .external)
-        let visible = pendingWrites.masking(external)
-        #expect(visible.commit.changes == [StoreChange(key: "port", old: 3, new: 9)])
-        #expect(visible.isPendingChanged)
-        #expect(visible.dropped == ["port"])
-        #expect(pendingWrites.value(forKey: "port", over: 9) == 9)
-        #expect(pendingWrites.contains("other"))
-    }
-
-    @Test("a local commit ends its pending writes, including those equal to the stored values")
-    func endedByLocalCommit() {
-        var pendingWrites = PendingWrites()
-        pendingWrites.keep(3, forKey: "port")
-        pendingWrites.keep(4, forKey: "other")
-        var transaction = StoreTransaction(base: ["port": 2, "other": 5])
-        let flush = pendingWrites.beginFlush(into: &transaction)
-        #expect(transaction["port"] == 3)
-        transaction["other"] = 5
-        #expect(pendingWrites.endFlush(flush, in: &transaction) == nil)
-        let visible = pendingWrites.masking(StoreCommit(changes: transaction.changes, origin: .local))
-        #expect(visible.commit.changes == [StoreChange(key: "other", old: 4, new: 5)])
-        #expect(visible.isPendingChanged && visible.dropped.isEmpty)
-        #expect(pendingWrites.isEmpty)
-    }
-
-    @Test("a local commit without changes ends its pending writes before the next commit starts")
-    func endedByEmptyCommit() {
-        var pendingWrites = PendingWrites()
-        pendingWrites.keep(3, forKey: "port")
-        var transaction = StoreTransaction(base: ["port": 2])
-        let flush = pendingWrites.beginFlush(into: &transaction)
-        transaction["port"] = 2
-        #expect(pendingWrites.endFlush(flush, in: &transaction) == [StoreChange(key: "port", old: 3, new: 2)])
-        #expect(pendingWrites.isEmpty)
-    }
-
     @Test("a write that is added during a commit remains pending")
     func addedDuringFlush() {
         var pendingWrites = PendingWrites()
@@ -245,6 +204,8 @@ struct PendingWritesTests {
     @Test("setting the stored value ends a pending write and invalidates the cached value")
     func setOfStoredValue() async throws {
         let changes = suite.changes()
+        let seen = CallLog<[Int]>()
+        let observation = port.observe { seen.add([$0.old, $0.new]) }
         store.fail(with: full)
         port.value = 3
         #expect(port.value == 3)
@@ -252,6 +213,8 @@ struct PendingWritesTests {
         try await port.set(2)
         #expect(port.value == 2)
         #expect(store.contents() == ["port": 2])
+        await eventually("the observer receives both changes") { seen.all == [[2, 3], [3, 2]] }
+        observation.invalidate()
         try await suite.setStoredValue(7, forKey: "other")
         var iterator = changes.makeAsyncIterator()
         #expect(await iterator.next()?.keys == ["other"])
@@ -269,15 +232,6 @@ struct PendingWritesTests {
         #expect(port.value == 2)
         // A retry may have dropped it.
         await eventually("the dropped value is reported") { reporter.errors.last?.code == .unstorable }
-    }
-
-    @Test("an error reported inside a transaction reaches the reporters after it")
-    func reportedAfterTransaction() throws {
-        try suite.transaction { _ in
-            suite.engine.report(full)
-            #expect(reporter.errors.isEmpty)
-        }
-        #expect(reporter.errors.map(\.code) == [.writeFailed])
     }
 
     @Test("a pending write is saved even if the suite is released")

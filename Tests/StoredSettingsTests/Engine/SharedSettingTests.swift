@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Observation
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -34,8 +35,6 @@ struct SharedSettingTests {
         init(storedValue: StoredValue) throws { self.init("") }
         func storedValue() throws -> StoredValue { 1.storedValue() }
     }
-
-    private final class Watched: Sendable {}
 
     /// Creates a string with its own storage.
     private func uniqueString(_ base: String) -> String { String(repeating: base, count: 30) }
@@ -86,14 +85,14 @@ struct SharedSettingTests {
 
     @Test("settings whose defaults are equal but not identical are distinct")
     func defaults() {
-        #expect(Setting("a", default: 0.0, suite: suite).box !== Setting("a", default: -0.0, suite: suite).box)
+        let zeros = [0.0, -0.0].map { Setting("a", default: $0, suite: suite) }
+        #expect(zeros.map(\.value.sign) == [.plus, .minus])
         let accented = [uniqueString("\u{E9}"), uniqueString("e\u{301}")]
         #expect(accented[0] == accented[1])
-        #expect(
-            Setting("a", default: accented[0], suite: suite).box
-                !== Setting("a", default: accented[1], suite: suite).box
-        )
-        #expect(Setting("b", default: Vague(1), suite: suite).box !== Setting("b", default: Vague(2), suite: suite).box)
+        let names = accented.map { Setting("a", default: $0, suite: suite) }
+        #expect(names.map { Array($0.value.utf8) } == accented.map { Array($0.utf8) })
+        let vague = [1, 2].map { Setting("b", default: Vague($0), suite: suite) }
+        #expect(vague.map(\.value.number) == [1, 2])
         let lossy = (
             Setting("c", default: Lossy(uniqueString("d")), suite: suite),
             Setting("c", default: Lossy("e"), suite: suite)
@@ -106,27 +105,16 @@ struct SharedSettingTests {
         stored.wrappedValue = nil
         #expect(absent.wrappedValue == 5, "null is a value only for the setting that stores it")
         #expect(stored.wrappedValue == nil)
-        #expect(stored.projectedValue.box !== absent.projectedValue.box)
     }
 
-    @Test("settings with closures share nothing and are not retained, because a closure may reference the suite")
-    func closures() async {
+    @Test("settings with closures share nothing, because a closure may reference the suite")
+    func closures() {
         func validated() -> Setting<Int> {
             DefaultStorage(wrappedValue: 1, key: "a", suite: suite) { $0 > 0 }.projectedValue
         }
         #expect(validated().box !== validated().box)
-        weak var engine: SettingsEngine?
-        do {
-            let suite = SettingsSuite.inMemory()
-            engine = suite.engine
-            let other = Setting("other", default: 1, suite: suite)
-            #expect(Setting(SettingKey("a", default: { other.value + 1 }), suite: suite).value == 2)
-            #expect(Setting(SettingKey("b", default: 3) { $0 > other.value }, suite: suite).value == 3)
-            let key = SettingKey("c", default: 1)
-            #expect(Setting(key, suite: suite).box === DefaultStorage(key, suite: suite).projectedValue.box)
-        }
-        // A thread that iterates over the open engines may hold it briefly.
-        await eventually("the engine is released") { engine == nil }
+        let key = SettingKey("c", default: 1)
+        #expect(Setting(key, suite: suite).box === DefaultStorage(key, suite: suite).projectedValue.box)
     }
 
     /// A value that reads a store when it is released.
@@ -177,28 +165,67 @@ struct SharedSettingTests {
         #expect(Setting("kept", default: 1, suite: suite).box === retained.box)
     }
 
-    @Test("many settings with one key do not slow down the registry")
-    func manyOfOneKey() {
-        let settings = (0..<1_000).map { Setting("a", default: $0, suite: suite) }
-        #expect(suite.engine.settings.withLock { $0.count } <= 16)
-        #expect(settings.map(\.value) == Array(0..<1_000))
-    }
+    /// What a program does with a suite before it releases the suite, and what must be released as well.
+    private static let uses: [(name: String, use: @Sendable (SettingsSuite) -> AnyObject)] = [
+        (
+            "a setting",
+            { suite in
+                let setting = Setting("a", default: "text", suite: suite)
+                #expect(setting.value == "text")
+                return setting.box
+            }
+        ),
+        (
+            "a computed default",
+            { suite in
+                let other = Setting("other", default: 1, suite: suite)
+                #expect(Setting(SettingKey("a", default: { other.value + 1 }), suite: suite).value == 2)
+                return other.box
+            }
+        ),
+        (
+            "a validator",
+            { suite in
+                let other = Setting("other", default: 1, suite: suite)
+                #expect(Setting(SettingKey("b", default: 3) { $0 > other.value }, suite: suite).value == 3)
+                return other.box
+            }
+        ),
+        (
+            "a requirement",
+            { suite in
+                let pool = PoolSettings(suite)
+                #expect(pool.values == [1, 10])
+                return pool.$least.box
+            }
+        ),
+        (
+            "a tracked read",
+            { suite in
+                let setting = Setting("a", default: 1, suite: suite.observable())
+                withObservationTracking {
+                    #expect(setting.value == 1)
+                } onChange: {
+                }
+                return setting.box
+            }
+        ),
+    ]
 
-    @Test("a setting retains neither its suite nor its store after it is released")
-    func release() async throws {
+    @Test("nothing that a program does with a suite retains it", arguments: uses.indices)
+    func release(index: Int) async throws {
         try await withTemporaryDirectory { directory in
             weak var engine: SettingsEngine?
             weak var box: AnyObject?
             do {
                 let suite = SettingsSuite(fileAt: "\(directory)/settings.json")
-                let setting = Setting("a", default: "text", suite: suite)
-                #expect(setting.value == "text")
-                (engine, box) = (suite.engine, setting.box)
+                engine = suite.engine
+                box = Self.uses[index].use(suite)
                 #expect(engine != nil)
             }
             // A thread that iterates over the open engines may hold it briefly.
-            await eventually("the engine is released") { engine == nil }
-            await eventually("the box is released") { box == nil }
+            await eventually("the engine is released after \(Self.uses[index].name)") { engine == nil }
+            await eventually("the box is released after \(Self.uses[index].name)") { box == nil }
         }
     }
 }

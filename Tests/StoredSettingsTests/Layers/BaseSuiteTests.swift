@@ -62,26 +62,6 @@ struct BaseSuiteTests {
         observation.invalidate()
     }
 
-    @Test("a change of a base that is delivered late is combined with the value that is stored by then")
-    func lateChange() async throws {
-        let fleet = SettingsSuite.inMemory(["port": 1])
-        let port = Setting("port", default: 0, suite: suite(over: fleet))
-        #expect(port.value == 1)
-        let subscription = port.subscribe().0
-        let last = LastReading<Int>()
-        last.note(port.box.quietReading(of: nil))
-        try await fleet.setStoredValue(2, forKey: "port")
-        let late = try #require(await subscription.storage.next(isolation: nil))
-        #expect(late.isLayered)
-        try await port.set(3)
-        try await fleet.setStoredValue(4, forKey: "port")
-        let change = try #require(port.change(late, after: last))
-        #expect(change.old == 1)
-        #expect(change.new == 3)
-        let next = try #require(await subscription.storage.next(isolation: nil))
-        #expect(port.change(next, after: last) == nil)
-    }
-
     @Test("a change by another process reaches streams and reads")
     func otherProcess() async throws {
         try await withTemporaryDirectory { directory in

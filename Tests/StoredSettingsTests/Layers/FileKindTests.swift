@@ -12,41 +12,13 @@ import Testing
 struct FileKindTests {
     private let reporter = RecordingReporter()
 
-    /// Calls a closure with the path of an open pipe, as a shell passes `<(command)`.
-    private func withPipe(_ text: String, _ body: (String) throws -> Void) throws {
-        let pipe = Pipe()
-        try pipe.fileHandleForWriting.write(contentsOf: Data(text.utf8))
-        try pipe.fileHandleForWriting.close()
-        try body("/dev/fd/\(pipe.fileHandleForReading.fileDescriptor)")
-        try pipe.fileHandleForReading.close()
-    }
-
-    @Test("a pipe without a name is reported with its path, as a base, a managed file and a secret")
-    func pipes() throws {
-        for kind in 0..<3 {
-            reporter.removeAll()
-            try withPipe(kind == 2 ? "9" : #"{ "port": 9 }"#) { path in
-                let variables = kind == 2 ? ["ACME_PORT_FILE": path] : [:]
-                var sources: [SettingsSource] = [.environment(variables, prefix: "ACME_", files: true)]
-                if kind == 0 { sources.append(.file(path)) }
-                if kind == 1 { sources.insert(.managed(path), at: 0) }
-                let suite = SettingsSuite.inMemory(
-                    sources: sources,
-                    reporter: reporter
-                )
-                #expect(Setting("port", default: 80, suite: suite).value == 80)
-                let error = try #require(reporter.errors.first)
-                #expect(reporter.errors.count == 1)
-                #expect(error.code == .readFailed && error.location?.file == path)
-                #expect(error.fact.hasSuffix("it is a pipe, a socket, a device or a removed file"))
-                #expect(error.remedy.contains("regular file"))
-            }
-        }
-    }
-
-    @Test("a FIFO, a device, a socket and a removed file are reported with their paths, and block no read")
+    @Test("a pipe, a FIFO, a device, a socket and a removed file are reported with their paths, and block no read")
     func specialFiles() async throws {
         try await withTemporaryDirectory { directory in
+            // Open and without a name, as a shell passes `<(command)`.
+            let pipe = Pipe()
+            try pipe.fileHandleForWriting.write(contentsOf: Data(#"{ "port": 9 }"#.utf8))
+            try pipe.fileHandleForWriting.close()
             #expect(mkfifo("\(directory)/fifo", 0o600) == 0)
             #expect(symlink("/dev/null", "\(directory)/null") == 0)
             let socket = try makeSocket(at: "\(directory)/socket")
@@ -55,22 +27,24 @@ struct FileKindTests {
             let removed = open("\(directory)/removed", O_RDONLY)
             defer { close(removed) }
             try FileManager.default.removeItem(atPath: "\(directory)/removed")
-            let paths = ["\(directory)/fifo", "\(directory)/null", "\(directory)/socket", "/dev/fd/\(removed)"]
+            let paths = [
+                "/dev/fd/\(pipe.fileHandleForReading.fileDescriptor)", "\(directory)/fifo", "\(directory)/null",
+                "\(directory)/socket", "/dev/fd/\(removed)",
+            ]
             for path in paths {
-                for isSecret in [false, true] {
+                let secret = SettingsSource.environment(["ACME_PORT_FILE": path], prefix: "ACME_", files: true)
+                for source in [.file(path), .managed(path), secret] {
                     reporter.removeAll()
-                    let variables = isSecret ? ["ACME_PORT_FILE": path] : [:]
-                    let suite = SettingsSuite.inMemory(
-                        sources: [
-                            .environment(variables, prefix: "ACME_", files: true), isSecret ? .stored : .file(path),
-                        ],
-                        reporter: reporter
-                    )
+                    let suite = SettingsSuite.inMemory(sources: [source], reporter: reporter)
                     #expect(Setting("port", default: 80, suite: suite).value == 80)
                     #expect(reporter.errors.map { $0.location?.file } == [path])
-                    #expect(reporter.errors.first?.remedy.contains("regular file") == true)
+                    let error = try #require(reporter.errors.first)
+                    #expect(error.code == .readFailed)
+                    #expect(error.fact.hasSuffix("it is a pipe, a socket, a device or a removed file"))
+                    #expect(error.remedy.contains("regular file"))
                 }
             }
+            try pipe.fileHandleForReading.close()
         }
     }
 

@@ -199,10 +199,7 @@ struct LayerChangeTests {
         .deadlockLimit
     )
     func together() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/base.json"
-            try path.writeLayer(#"{ "low": 1, "high": 1 }"#)
-            let suite = SettingsSuite.inMemory(sources: [.file(path)], reporter: reporter)
+        try await withLayer(#"{ "low": 1, "high": 1 }"#, reporter: reporter) { suite, path in
             let low = Setting("low", default: 0, suite: suite)
             let high = Setting("high", default: 0, suite: suite)
             let count = Mutex(0)
@@ -219,17 +216,22 @@ struct LayerChangeTests {
 
     @Test("a renamed setting follows its old key in a file", .deadlockLimit)
     func renamed() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/base.json"
-            try path.writeLayer(#"{ "old": 1 }"#)
-            let suite = SettingsSuite.inMemory(sources: [.file(path)], reporter: reporter)
+        try await withLayer(#"{ "old": 1 }"#, reporter: reporter) { suite, path in
+            let suite = suite.observable()
             let port = Setting("port", default: 0, suite: suite, traits: .renamed(from: "old"))
             let seen = Mutex<[Int]>([])
             let observation = port.observe { change in seen.withLock { $0.append(change.new) } }
             var values = port.values.makeAsyncIterator()
             #expect(await values.next() == 1)
+            let isNotified = Flag()
+            withObservationTracking {
+                _ = port.value
+            } onChange: {
+                isNotified.set()
+            }
             try path.replaceFile(with: #"{ "old": 2 }"#)
             #expect(await values.next() == 2)
+            await eventually("the tracking is notified") { isNotified.isSet }
             await eventually("the observer is called") { seen.withLock { $0 == [2] } }
             try path.replaceFile(with: #"{ "old": 2, "port": 3 }"#)
             #expect(await values.next() == 3)
@@ -347,10 +349,8 @@ struct LayerChangeTests {
 
     @Test("Observation is notified of a change that is visible, and of no other", .deadlockLimit)
     func observation() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/base.json"
-            try path.writeLayer(#"{ "hidden": 1, "shown": 1 }"#)
-            let suite = SettingsSuite.inMemory(["hidden": 5], sources: [.file(path)], reporter: reporter).observable()
+        try await withLayer(#"{ "hidden": 1, "shown": 1 }"#, under: ["hidden": 5], reporter: reporter) { suite, path in
+            let suite = suite.observable()
             let hidden = Setting("hidden", default: 0, suite: suite)
             let shown = Setting("shown", default: 0, suite: suite)
             let notified = Mutex<[String]>([])
@@ -378,41 +378,11 @@ struct LayerChangeTests {
         }
     }
 
-    @Test("Observation is notified of a change of a renamed setting's old key in a layer", .deadlockLimit)
-    func observedOldKey() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/base.json"
-            try path.writeLayer(#"{ "oldLimit": 1 }"#)
-            let suite = SettingsSuite.inMemory(sources: [.file(path)], reporter: reporter).observable()
-            let limit = Setting("limit", default: 0, suite: suite, traits: .renamed(from: "oldLimit"))
-            let isNotified = Atomic(false)
-            let value = withObservationTracking {
-                limit.value
-            } onChange: {
-                isNotified.store(true, ordering: .releasing)
-            }
-            #expect(value == 1)
-            try path.replaceFile(with: #"{ "oldLimit": 2 }"#)
-            await eventually("the tracking is notified") { isNotified.load(ordering: .acquiring) }
-            #expect(limit.value == 2)
-        }
-    }
-
     @Test("a tracked read is notified of a change of a layer that another read has seen first", .deadlockLimit)
     func observedBesideOtherReads() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/base.json"
-            try path.writeLayer(#"{ "port": 1 }"#)
-            let suite = SettingsSuite.inMemory(sources: [.file(path)], reporter: reporter).observable()
+        try await withLayer(#"{ "port": 1 }"#, reporter: reporter) { suite, path in
+            let suite = suite.observable()
             let port = Setting("port", default: 0, suite: suite)
-            let observed = ObservedValue()
-            observed.note(1)
-            observed.note(2)
-            #expect(observed.takeDifference(from: 2))
-            #expect(!observed.takeDifference(from: 2))
-            observed.note(2)
-            #expect(!observed.takeDifference(from: 2))
-            #expect(observed.takeDifference(from: 3))
             let isNotified = Mutex(false)
             withObservationTracking {
                 _ = port.value
@@ -422,32 +392,6 @@ struct LayerChangeTests {
             try path.replaceFile(with: #"{ "port": 2 }"#)
             await eventually("another read sees the change, and the tracked one is notified") {
                 port.value == 2 && isNotified.withLock(\.self)
-            }
-        }
-    }
-
-    @Test("the reporter receives the recovery of an unusable value, and of a malformed file, in a layer")
-    func recovery() async throws {
-        final class Recoveries: SettingsReporter {
-            let settled = Mutex<[SettingsError.Code]>([])
-            func report(_ error: SettingsError) {}
-            func reportRecovery(from error: SettingsError) { settled.withLock { $0.append(error.code) } }
-        }
-        try await withTemporaryDirectory { directory in
-            let (path, reporter) = ("\(directory)/base.json", Recoveries())
-            try path.writeLayer(#"{ "port": 0 }"#)
-            let suite = SettingsSuite.inMemory(sources: [.file(path)], reporter: reporter)
-            let port = Setting("port", default: 80, suite: suite, in: 1...9)
-            #expect(port.value == 80)
-            try path.replaceFile(with: #"{ "port": 5 }"#)
-            await eventually("the value is used") { port.value == 5 }
-            #expect(reporter.settled.withLock { $0 } == [.validationFailed])
-            try path.replaceFile(with: "{")
-            await eventually("the file is found malformed") { suite.layers?.snapshot.problems.isEmpty == false }
-            try path.replaceFile(with: #"{ "port": 6 }"#)
-            await eventually("the new value is used") { port.value == 6 }
-            await eventually("the recovery is reported") {
-                reporter.settled.withLock { $0 } == [.validationFailed, .malformedFile]
             }
         }
     }

@@ -9,18 +9,13 @@ import Testing
 @testable import StoredSettings
 
 /// A store that reports a failure with every read while it is asked to.
-private final class ReportingStore: SettingsStore {
-    private let values = InMemoryStore()
+private final class ReportingStore: ForwardingStore {
+    let memory = InMemoryStore()
     private let observer = Mutex<(any StoreObserver)?>(nil)
     let isReporting = Mutex(false)
 
-    var persistence: SettingsPersistence { values.persistence }
-    func version() -> UInt64 { values.version() }
-    func contents() -> [String: StoredValue] { values.contents() }
-    func synchronize() {}
-
     func setObserver(_ observer: any StoreObserver) {
-        values.setObserver(observer)
+        memory.setObserver(observer)
         self.observer.withLock { $0 = observer }
     }
 
@@ -30,28 +25,7 @@ private final class ReportingStore: SettingsStore {
                 observer.withLock(\.self)?.report(SettingsError(.readFailed, fact: "it failed"))
             }
         }
-        return values.withValue(forKey: key, body)
-    }
-
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        try values.commit(body)
-    }
-}
-
-/// Runs a closure for each report, except for those that it causes.
-private final class ReadingReporter: SettingsReporter {
-    private let action = Mutex<(@Sendable () -> Void)?>(nil)
-    let count = Mutex(0)
-
-    func onReport(_ action: @escaping @Sendable () -> Void) { self.action.withLock { $0 = action } }
-
-    func report(_ error: SettingsError) {
-        let action = action.withLock { action in
-            defer { action = nil }
-            return action
-        }
-        action?()
-        count.withLock { $0 += 1 }
+        return memory.withValue(forKey: key, body)
     }
 }
 
@@ -69,7 +43,16 @@ struct LayerLockTests {
                 try path.replaceFile(with: isFile ? "{\"port\": \(number)}" : "\(number)")
             }
             try write(1)
-            let (store, reporter) = (ReportingStore(), ReadingReporter())
+            let store = ReportingStore()
+            // What the next report does, except for those that it causes.
+            let action = Mutex<(@Sendable () -> Void)?>(nil)
+            let reporter = CallingReporter { _ in
+                let action = action.withLock { action in
+                    defer { action = nil }
+                    return action
+                }
+                action?()
+            }
             let suite = SettingsSuite(
                 store: store,
                 sources: [.secrets(directory: directory)] + (isFile ? [.file(path)] : []),
@@ -80,10 +63,12 @@ struct LayerLockTests {
             let observation = port.observe { change in seen.withLock { $0.append(change.new) } }
             #expect(port.value == 1)
             let read = Mutex<String?>(nil)
-            reporter.onReport {
-                // Its secret has not been looked for yet.
-                let value = Setting("other", default: "none", suite: suite).value
-                read.withLock { $0 = value }
+            action.withLock { action in
+                action = {
+                    // Its secret has not been looked for yet.
+                    let value = Setting("other", default: "none", suite: suite).value
+                    read.withLock { $0 = value }
+                }
             }
             store.isReporting.withLock { $0 = true }
             try write(2)

@@ -71,28 +71,6 @@ enum LayerCase: Int, CaseIterable, Sendable {
     }
 }
 
-/// A store with a default of its own.
-private final class FallbackStore: SettingsStore {
-    private let store: InMemoryStore
-    private let value: StoredValue?
-
-    init(_ values: [String: StoredValue], fallback value: StoredValue?) {
-        store = InMemoryStore(values)
-        self.value = value
-    }
-
-    var persistence: SettingsPersistence { store.persistence }
-    func setObserver(_ observer: any StoreObserver) { store.setObserver(observer) }
-    func version() -> UInt64 { store.version() }
-    func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
-        store.withValue(forKey: key, body)
-    }
-    func fallback(forKey key: String) -> StoredValue? { value }
-    func contents() -> [String: StoredValue] { store.contents() }
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result { try store.commit(body) }
-    func synchronize() {}
-}
-
 @Suite("Precedence of layers")
 struct LayerPrecedenceTests {
     private let reporter = RecordingReporter()

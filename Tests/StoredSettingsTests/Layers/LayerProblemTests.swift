@@ -55,10 +55,7 @@ struct LayerProblemTests {
 
     @Test("a base beneath a stored value is not reported, and is found by validation")
     func hiddenProblem() async throws {
-        try await withTemporaryDirectory { directory in
-            let base = "\(directory)/b.json"
-            try base.writeLayer(#"{ "port": 101 }"#)
-            let suite = SettingsSuite.inMemory(["port": 9], sources: [.file(base)], reporter: reporter)
+        try await withLayer(#"{ "port": 101 }"#, under: ["port": 9], reporter: reporter) { suite, base in
             let settings = Settings(suite)
             #expect(settings.port == 9)
             #expect(reporter.errors.isEmpty)
@@ -69,14 +66,12 @@ struct LayerProblemTests {
 
     @Test("a problem that is corrected and comes back is reported again, and its recovery is used", .deadlockLimit)
     func recovery() async throws {
-        try await withTemporaryDirectory { directory in
-            let base = "\(directory)/b.json"
-            try base.writeLayer(#"{ "port": 101 }"#)
-            let suite = SettingsSuite.inMemory(sources: [.file(base)], reporter: reporter)
+        try await withLayer(#"{ "port": 101 }"#, reporter: reporter) { suite, base in
             let port = Setting("port", default: 80, suite: suite, in: 1...100)
             #expect(port.value == 80)
             try base.replaceFile(with: #"{ "port": 9 }"#)
             await eventually("the corrected value is used") { port.value == 9 }
+            await eventually("the recovery is reported") { reporter.recoveries.map(\.code) == [.validationFailed] }
             try base.replaceFile(with: #"{ "port": 101 }"#)
             await eventually("the default is used") { port.value == 80 }
             #expect(reporter.errors.map(\.code) == [.validationFailed, .validationFailed])
@@ -85,16 +80,14 @@ struct LayerProblemTests {
 
     @Test("a broken file is skipped at the start and keeps its last good values later", .deadlockLimit)
     func brokenFile() async throws {
-        try await withTemporaryDirectory { directory in
-            let base = "\(directory)/b.json"
-            try base.writeLayer("{ \"port\": }")
-            let suite = SettingsSuite.inMemory(sources: [.file(base)], reporter: reporter)
+        try await withLayer("{ \"port\": }", reporter: reporter) { suite, base in
             let port = Setting("port", default: 80, suite: suite)
             #expect(port.value == 80)
             #expect(reporter.errors.map { $0.location?.description } == ["\(base):1:11"])
             #expect(port.explain().problem?.code == .malformedFile)
             try base.replaceFile(with: #"{ "port": 9 }"#)
             await eventually("the corrected file is used") { port.value == 9 }
+            await eventually("the recovery is reported") { reporter.recoveries.map(\.code) == [.malformedFile] }
             try base.replaceFile(with: "{ \"port\": 10")
             await eventually("the broken file is reported") { reporter.errors.count == 2 }
             #expect(reporter.errors.last?.consequence == "its last good values are used")
@@ -200,28 +193,6 @@ struct LayerProblemTests {
             #expect(try await port.update { $0 += 1 } == 10)
             #expect(suite.snapshot() == ["port": 10])
             #expect(port.value == 50)
-        }
-    }
-
-    @Test("a named suite has its layers wherever it is created")
-    func configured() async throws {
-        try await withTemporaryDirectory { directory in
-            let name = "layers-\(UUID().uuidString)"
-            try "\(directory)/xdg/\(name)/settings.json".writeLayer(#"{ "port": 9 }"#)
-            let base = SettingsSource.systemWide(environment: ["XDG_CONFIG_DIRS": "\(directory)/xdg"])
-            try SettingsSuite.configure(name, sources: [base], reporter: reporter)
-            let first = SettingsSuite(name)
-            #expect(Setting("port", default: 0, suite: first).value == 9)
-            #expect(first == SettingsSuite(stringLiteral: name))
-            #expect(first.layers === SettingsSuite(name).layers)
-            let same = SettingsSuite(name, sources: [base], reporter: reporter)
-            #expect(same == first)
-            #expect(same.layers?.files === first.layers?.files)
-            SettingsSuite.withSuites([name: .inMemory(reporter: reporter)]) {
-                #expect(Setting("port", default: 0, suite: SettingsSuite(name)).value == 0)
-                let layered = SettingsSuite(name, sources: [base], reporter: reporter)
-                #expect(Setting("port", default: 0, suite: layered).value == 9)
-            }
         }
     }
 }

@@ -11,9 +11,9 @@ import Testing
 
 /// A way to change the stored value of a managed key.
 enum ManagedWrite: String, CaseIterable, Sendable {
-    case set, remove, update, asyncSet, asyncRemove, asyncUpdate
-    case transactionSubscript, transactionSet, transactionReset, transactionRaw, transactionRemoveAll, asyncTransaction
-    case setStoredValue, asyncSetStoredValue, resetKey, resetSetting, asyncReset, removeAll, asyncRemoveAll
+    case set, remove, update
+    case transactionSubscript, transactionSet, transactionReset, transactionRaw, transactionRemoveAll
+    case setStoredValue, resetKey, resetSetting, removeAll
     case catalogText, catalogReset, oldKey, conversion
 
     private struct SameNumber: StoredValueBridge {
@@ -29,22 +29,15 @@ enum ManagedWrite: String, CaseIterable, Sendable {
         case .set: try await port.set(1)
         case .remove: try await port.reset()
         case .update: try await port.update { $0 += 1 }
-        case .asyncSet: try await port.set(1)
-        case .asyncRemove: try await port.reset()
-        case .asyncUpdate: try await port.update { $0 += 1 }
         case .transactionSubscript: try await suite.transaction { $0[port] = 1 }
         case .transactionSet: try await suite.transaction { try $0.set(1, for: port) }
         case .transactionReset: try await suite.transaction { try $0.reset(port) }
         case .transactionRaw: try await suite.transaction { $0[storedValueFor: port.key] = 1 }
         case .transactionRemoveAll: try await suite.transaction { try $0.removeAll() }
-        case .asyncTransaction: try await suite.transaction { $0[port] = 1 }
         case .setStoredValue: try await suite.setStoredValue(1, forKey: port.key)
-        case .asyncSetStoredValue: try await suite.setStoredValue(1, forKey: port.key)
         case .resetKey: try await suite.reset(SettingKey("port", default: 0))
         case .resetSetting: try await suite.reset(port)
-        case .asyncReset: try await suite.reset(port)
         case .removeAll: try await suite.removeAll()
-        case .asyncRemoveAll: try await suite.removeAll()
         case .catalogText: try await catalog["port"]?.set(text: "1")
         case .catalogReset: try await catalog["port"]?.reset()
         case .conversion: try await suite.transaction { try $0.convert(port, from: SameNumber()) }
@@ -100,10 +93,9 @@ struct ManagedValueTests {
 
     @Test("an assignment to a managed key is reported, and is not saved later")
     func assignments() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = "\(directory)/managed.json"
-            try file.writeLayer(#"{ "port": 9 }"#)
-            let suite = SettingsSuite.inMemory(["port": 5], sources: [.managed(file)], reporter: reporter)
+        try await withLayer(#"{ "port": 9 }"#, as: SettingsSource.managed, under: ["port": 5], reporter: reporter) {
+            suite,
+            file in
             let port = Setting("port", default: 0, suite: suite)
             port.value = 1
             suite[storedValueFor: "port"] = 2
@@ -120,10 +112,9 @@ struct ManagedValueTests {
 
     @Test("removing all values leaves a file of managed keys without stored values alone")
     func removingOthers() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = "\(directory)/managed.json"
-            try file.writeLayer(#"{ "port": 9 }"#)
-            let suite = SettingsSuite.inMemory(["other": 5], sources: [.managed(file)], reporter: reporter)
+        try await withLayer(#"{ "port": 9 }"#, as: SettingsSource.managed, under: ["other": 5], reporter: reporter) {
+            suite,
+            _ in
             try await suite.removeAll()
             #expect(suite.snapshot().isEmpty)
         }
@@ -175,10 +166,9 @@ struct ManagedValueTests {
 
     @Test("a migration changes the stored value of a managed key")
     func migration() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = "\(directory)/managed.json"
-            try file.writeLayer(#"{ "port": 9 }"#)
-            let suite = SettingsSuite.inMemory(["port": "5"], sources: [.managed(file)], reporter: reporter)
+        try await withLayer(#"{ "port": 9 }"#, as: SettingsSource.managed, under: ["port": "5"], reporter: reporter) {
+            suite,
+            _ in
             var migrator = SettingsMigrator()
             migrator.addStep("numbers") { settings in
                 try settings.convert("port") { _ in 6 }
@@ -190,10 +180,8 @@ struct ManagedValueTests {
 
     @Test("a managed file that cannot be read at the start prevents every change until it is corrected", .deadlockLimit)
     func unreadableAtStart() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = "\(directory)/managed.json"
-            try file.writeLayer("{\n  \"port\": 9,,\n}")
-            let suite = SettingsSuite.inMemory(["port": 5], sources: [.managed(file)], reporter: reporter)
+        try await withLayer("{\n  \"port\": 9,,\n}", as: SettingsSource.managed, under: ["port": 5], reporter: reporter)
+        { suite, file in
             let port = Setting("port", default: 0, suite: suite)
             let place = SettingsError.Location(file: file, line: 2, column: 13)
             #expect(port.value == 5)
@@ -214,10 +202,7 @@ struct ManagedValueTests {
 
     @Test("the last good managed values remain managed while the file is broken", .deadlockLimit)
     func brokenLater() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = "\(directory)/managed.json"
-            try file.writeLayer(#"{ "port": 9 }"#)
-            let suite = SettingsSuite.inMemory(sources: [.managed(file)], reporter: reporter)
+        try await withLayer(#"{ "port": 9 }"#, as: SettingsSource.managed, reporter: reporter) { suite, file in
             let port = Setting("port", default: 0, suite: suite)
             #expect(port.value == 9)
             try file.overwriteFile(with: "")
@@ -250,25 +235,6 @@ struct ManagedValueTests {
             if isWatched { await eventually("the event arrives") { port.value == 9 } }
             #expect(settingsError { try suite.transaction { $0[port] = 2 } }?.code == .managed)
             #expect(port.value == 9)
-        }
-    }
-
-    @Test(
-        "the configuration command refuses to change a managed key, and names the file",
-        arguments: [
-            ["set", "port", "1"], ["set", "port=1", "level=debug"], ["unset", "port"],
-        ]
-    )
-    func command(_ arguments: [String]) async throws {
-        try await withTemporaryDirectory { directory in
-            let file = "\(directory)/managed.json"
-            try file.writeLayer(#"{ "port": 9 }"#)
-            let harness = CommandHarness(["port": 80], sources: [.managed(file)])
-            let result = await harness.run(arguments)
-            #expect(result.code == CommandExit.noPermission)
-            #expect(result.errors.contains("the value is managed in \(file):1:11"))
-            #expect(harness.suite.snapshot() == ["port": 80])
-            #expect(await harness.run("get", "port").output == "9\n")
         }
     }
 }

@@ -87,28 +87,36 @@ struct CallbackTests {
         }
     }
 
-    @Test(
-        "an observer may do anything",
-        arguments: Action.allCases,
-        [SettingChangeOrigin.local, .external]
-    )
-    fileprivate func observer(action: Action, origin: SettingChangeOrigin) async {
-        let callback = Callback(action, port)
-        callback.setObservation(port.observe { _ in callback.call() })
-        change(origin)
-        await eventually("the callback has returned") { callback.isDone }
-        callback.setObservation(nil)
+    /// What calls a callback.
+    fileprivate enum Kind: CaseIterable, Sendable {
+        case observer, observerOfSeveral, trackedRead
+    }
+
+    private static let causes = Kind.allCases.flatMap { kind in
+        [SettingChangeOrigin.local, .external].map { (kind, $0) }
     }
 
     @Test(
-        "an observer of several settings may do anything",
+        "an observer of one setting or several, and a change handler of tracked reads, may do anything",
         arguments: Action.allCases,
-        [SettingChangeOrigin.local, .external]
+        causes
     )
-    fileprivate func observerOfSeveral(action: Action, origin: SettingChangeOrigin) async {
+    fileprivate func callback(action: Action, cause: (kind: Kind, origin: SettingChangeOrigin)) async {
         let callback = Callback(action, port)
-        callback.setObservation(suite.observe(port, Setting("other", default: "", suite: suite)) { callback.call() })
-        change(origin)
+        switch cause.kind {
+        case .observer:
+            callback.setObservation(port.observe { _ in callback.call() })
+        case .observerOfSeveral:
+            let other = Setting("other", default: "", suite: suite)
+            callback.setObservation(suite.observe(port, other) { callback.call() })
+        case .trackedRead:
+            withObservationTracking {
+                _ = port.value
+            } onChange: {
+                callback.call()
+            }
+        }
+        change(cause.origin)
         await eventually("the callback has returned") { callback.isDone }
         callback.setObservation(nil)
     }
@@ -119,22 +127,6 @@ struct CallbackTests {
         let observation = port.observe(initial: true) { _ in callback.call() }
         #expect(callback.isDone)
         _ = consume observation
-    }
-
-    @Test(
-        "a change handler of tracked reads may do anything",
-        arguments: Action.allCases,
-        [SettingChangeOrigin.local, .external]
-    )
-    fileprivate func tracking(action: Action, origin: SettingChangeOrigin) async {
-        let callback = Callback(action, port)
-        withObservationTracking {
-            _ = port.value
-        } onChange: {
-            callback.call()
-        }
-        change(origin)
-        await eventually("the callback has returned") { callback.isDone }
     }
 
     @Test("observers that invalidate each other on two threads do not deadlock")

@@ -15,41 +15,12 @@ struct ChangeStateMachineTests {
         StoredValueChange(old: old, new: new, origin: origin)
     }
 
-    @Test("a change that arrives before it is requested is buffered and delivered once")
-    func buffering() {
-        var machine = Machine()
-        #expect(machine.offer(change(1, 2)) == false)
-        #expect(machine.next() == .take(change(1, 2)))
-        #expect(machine.next() == .suspend)
-    }
-
-    @Test("changes that are not consumed are merged into one, from the first old value to the newest")
-    func coalescing() {
-        var machine = Machine()
-        for value in 2...1_000 {
-            #expect(machine.offer(change(.integer(Int128(value - 1)), .integer(Int128(value)))) == false)
-        }
-        _ = machine.offer(change(1_000, nil, .external))
-        #expect(machine.next() == .take(change(1, nil, .external)))
-        #expect(machine.next() == .suspend)
-    }
-
     @Test("a change that is undone before it is consumed is dropped")
     func undoing() {
         var machine = Machine()
         _ = machine.offer(change(1, 2))
         _ = machine.offer(change(2, 1))
         #expect(machine.next() == .suspend)
-    }
-
-    @Test("a change to an equal value is dropped")
-    func equalValues() {
-        var machine = Machine()
-        #expect(machine.offer(change(1, 1)) == false)
-        #expect(machine.next() == .suspend)
-        #expect(machine.suspend(7) == .wait)
-        #expect(machine.offer(change(1, 1)) == false)
-        #expect(machine.wake() == .none)
     }
 
     @Test("a waiting consumer is resumed by the wake after the offer, not by the offer")

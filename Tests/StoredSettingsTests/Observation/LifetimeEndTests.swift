@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import Synchronization
 import TestSupport
 import Testing
 
 @testable import StoredSettings
 
 extension LifetimeTieTests {
-    /// A flag that several threads share.
-    private final class Flag: Sendable {
-        private let value = Atomic(false)
-
-        var isSet: Bool { value.load(ordering: .sequentiallyConsistent) }
-
-        func set() { value.store(true, ordering: .sequentiallyConsistent) }
-    }
-
     /// An object that sets a flag when it is released.
     private final class FlaggedObject: Sendable {
         private let isReleased: Flag

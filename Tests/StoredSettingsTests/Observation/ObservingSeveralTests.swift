@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettingsTesting
-import Synchronization
-import TestSupport
 import Testing
 
 @testable import StoredSettings
@@ -14,14 +12,6 @@ extension SettingKeys {
 
 @Suite("Observers of several settings")
 struct ObservingSeveralTests {
-    private final class Counter: Sendable {
-        private let calls = Atomic(0)
-
-        func add() { calls.add(1, ordering: .relaxed) }
-
-        var count: Int { calls.load(ordering: .relaxed) }
-    }
-
     private let reporter = RecordingReporter()
     private let suite: SettingsSuite
     private let counter = Counter()
@@ -49,18 +39,6 @@ struct ObservingSeveralTests {
         port.value = 3
         #expect(counter.count == 3)
         #expect(suite.engine.subscriberCount == 0)
-    }
-
-    @Test("an observer of several keys is called for their changes")
-    func keys() {
-        let observation = suite.observe(.host, .retries) { [counter] in counter.add() }
-        suite[.host] = "example.org"
-        suite[.retries] = 3
-        port.value = 2
-        #expect(counter.count == 2)
-        suite[.retries] = nil
-        #expect(counter.count == 3)
-        _ = consume observation
     }
 
     @Test("an observer of several settings is called once for a transaction, and initially on request")
@@ -100,43 +78,13 @@ struct ObservingSeveralTests {
         _ = consume observation
     }
 
-    @Test("an observer of several settings is called for external changes")
-    func external() async {
-        let observation = suite.observe(port, host) { [counter] in counter.add() }
-        let changes = [
-            StoreChange(key: "host", old: nil, new: "example.org"), StoreChange(key: "port", old: nil, new: 5),
-        ]
-        suite.engine.record(StoreCommit(changes: changes, origin: .external)).perform()
-        await eventually("the change is reported") { counter.count == 1 }
-        _ = consume observation
-    }
-
     @Test("an observer of several settings is called for every set of a file, without another subscriber")
     func everySet() async throws {
-        try await withTemporaryDirectory { directory in
-            let suite = SettingsSuite(fileAt: "\(directory)/settings.json")
+        try await withFileSuite { suite, _ in
             let observation = suite.observe(SettingKey("n", default: 0)) { [counter] in counter.add() }
             for number in 1...Int128(100) { try await suite.setStoredValue(.integer(number), forKey: "n") }
             #expect(counter.count == 100)
             observation.invalidate()
-            await suite.finish()
         }
-    }
-
-    @Test("an observer of several settings can be tied to an object")
-    func ties() async {
-        final class Owner: Sendable {}
-        var owner: Owner? = Owner()
-        suite.observe(port, host) { [counter] in counter.add() }.tieToLifetime(of: owner!)
-        port.value = 2
-        #expect(counter.count == 1)
-        weak var weakOwner: Owner?
-        weakOwner = owner
-        owner = nil
-        // A thread that iterates over the ties may hold these objects briefly.
-        await eventually("the object is released") { weakOwner == nil }
-        host.value = "example.org"
-        #expect(counter.count == 1)
-        await eventually("the observation has ended") { suite.engine.subscriberCount == 0 }
     }
 }

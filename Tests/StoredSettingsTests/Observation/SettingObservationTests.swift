@@ -8,26 +8,17 @@ import Testing
 
 @testable import StoredSettings
 
-/// The changes that observers received, in order.
-private final class Log: Sendable {
-    private let changes = Mutex<[SettingChange<Int>]>([])
-
-    func add(_ change: SettingChange<Int>) { changes.withLock { $0.append(change) } }
-
-    var all: [SettingChange<Int>] { changes.withLock { $0 } }
-}
-
 @Suite("SettingObservation")
 struct SettingObservationTests {
     private let suite = SettingsSuite.inMemory()
-    private let log = Log()
+    private let log = CallLog<SettingChange<Int>>()
     private let port: Setting<Int>
 
     init() {
         port = Setting("port", default: 1, suite: suite)
     }
 
-    @Test("an observer receives each change before the assignment returns")
+    @Test("Row 28: an observer receives the old and the new value of each change before the assignment returns")
     func observing() {
         let observation = port.observe { [log] in log.add($0) }
         port.value = 2
@@ -66,7 +57,7 @@ struct SettingObservationTests {
         withExtendedLifetime(observations) {}
     }
 
-    @Test("an observer receives the current value at once on request")
+    @Test("Row 28: an observer receives the current value at once on request")
     func initial() {
         let observation = port.observe(initial: true) { [log] in log.add($0) }
         #expect(log.all == [SettingChange(old: 1, new: 1, origin: .local)])
@@ -193,27 +184,15 @@ struct SettingObservationTests {
         _ = consume observation
     }
 
-    @Test("an observer receives a change of this process on the thread that makes it")
-    func localThread() {
-        let threads = Mutex<[UInt]>([])
-        let observation = port.observe { _ in threads.withLock { $0.append(SystemCalls.currentThread()) } }
-        port.value = 2
-        #expect(threads.withLock { $0 } == [SystemCalls.currentThread()])
-        withExtendedLifetime(observation) {}
-    }
-
     @Test("a failure is reported on the thread that finds it")
     func reportingThread() {
-        final class ThreadReporter: SettingsReporter {
-            let threads = Mutex<[UInt]>([])
-            func report(_ error: SettingsError) { threads.withLock { $0.append(SystemCalls.currentThread()) } }
-        }
-        let reporter = ThreadReporter()
+        let threads = CallLog<UInt>()
+        let reporter = CallingReporter { _ in threads.add(SystemCalls.currentThread()) }
         let suite = SettingsSuite.inMemory(["port": "x"], reporter: reporter)
         let port = Setting("port", default: 1, suite: suite, in: 1...9)
         #expect(port.value == 1)
         port.value = 10
         let thread = SystemCalls.currentThread()
-        #expect(reporter.threads.withLock { $0 } == [thread, thread])
+        #expect(threads.all == [thread, thread])
     }
 }

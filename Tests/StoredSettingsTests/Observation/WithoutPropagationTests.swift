@@ -2,7 +2,6 @@
 
 import Dispatch
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -10,17 +9,9 @@ import Testing
 
 @Suite("Changes without propagation", .deadlockLimit)
 struct WithoutPropagationTests {
-    private final class Log: Sendable {
-        private let changes = Mutex<[SettingChange<Int>]>([])
-
-        func add(_ change: SettingChange<Int>) { changes.withLock { $0.append(change) } }
-
-        var pairs: [[Int]] { changes.withLock { $0.map { [$0.old, $0.new] } } }
-    }
-
     private let suite: SettingsSuite
     private let store = FailingStore()
-    private let log = Log()
+    private let log = CallLog<[Int]>()
     private let port: Setting<Int>
 
     init() {
@@ -28,9 +19,9 @@ struct WithoutPropagationTests {
         port = Setting("port", default: 1, suite: suite)
     }
 
-    @Test("a change without propagation is read at once, calls no observer, and is the next change's old value")
+    @Test("Row 31: a change without propagation is read at once, calls no observer, and is the next change's old value")
     func observers() throws {
-        let observation = port.observe { [log] in log.add($0) }
+        let observation = port.observe { [log] in log.add([$0.old, $0.new]) }
         port.value = 2
         try suite.withoutPropagation {
             port.value = 3
@@ -41,24 +32,24 @@ struct WithoutPropagationTests {
             try suite.setStoredValue(7, forKey: "port")
         }
         #expect(port.value == 7)
-        #expect(log.pairs == [[1, 2]])
+        #expect(log.all == [[1, 2]])
         port.value = 8
-        #expect(log.pairs == [[1, 2], [7, 8]])
+        #expect(log.all == [[1, 2], [7, 8]])
         observation.invalidate()
     }
 
     @Test("a change of a renamed setting without propagation is the next change's old value")
     func renamed() {
         let port = Setting("port", default: 1, suite: suite, traits: .renamed(from: "oldPort"))
-        let observation = port.observe { [log] in log.add($0) }
+        let observation = port.observe { [log] in log.add([$0.old, $0.new]) }
         port.value = 2
         suite.withoutPropagation { port.value = 3 }
         port.value = 4
-        #expect(log.pairs == [[1, 2], [3, 4]])
+        #expect(log.all == [[1, 2], [3, 4]])
         withExtendedLifetime(observation) {}
     }
 
-    @Test("a change without propagation reaches no stream of a setting or a suite")
+    @Test("Row 31: a change without propagation reaches no stream of a setting or a suite")
     func streams() async {
         let (changes, all, some) = (port.changes(), suite.changes(), suite.changes(of: "port"))
         var values = port.values.makeAsyncIterator()
@@ -83,7 +74,7 @@ struct WithoutPropagationTests {
     @Test("only changes of the suite by the task inside the block are not propagated")
     func scope() throws {
         let other = Setting("port", default: 1, suite: .inMemory())
-        let observations = [port, other].map { $0.observe { [log] in log.add($0) } }
+        let observations = [port, other].map { $0.observe { [log] in log.add([$0.old, $0.new]) } }
         try suite.withoutPropagation {
             other.value = 11
             try onAnotherThread { port.value = 12 }
@@ -92,14 +83,14 @@ struct WithoutPropagationTests {
             port.value = 15
         }
         port.value = 16
-        #expect(log.pairs == [[1, 11], [1, 12], [15, 16]])
+        #expect(log.all == [[1, 11], [1, 12], [15, 16]])
         withExtendedLifetime(observations) {}
     }
 
     @Test("a change after a block that throws is propagated")
     func throwing() {
         struct Failure: Error {}
-        let observation = port.observe { [log] in log.add($0) }
+        let observation = port.observe { [log] in log.add([$0.old, $0.new]) }
         #expect(throws: Failure.self) {
             try suite.withoutPropagation {
                 port.value = 2
@@ -107,13 +98,13 @@ struct WithoutPropagationTests {
             }
         }
         port.value = 3
-        #expect(log.pairs == [[2, 3]])
+        #expect(log.all == [[2, 3]])
         withExtendedLifetime(observation) {}
     }
 
     @Test("changes by tasks that the block starts are not propagated until it returns")
     func tasks() async {
-        let observation = port.observe { [log] in log.add($0) }
+        let observation = port.observe { [log] in log.add([$0.old, $0.new]) }
         let (isOver, waiting) = AsyncStream.makeStream(of: Void.self)
         let lateTask = await suite.withoutPropagation {
             await withTaskGroup(of: Void.self) { group in
@@ -126,31 +117,31 @@ struct WithoutPropagationTests {
                 port.value = 4
             }
         }
-        #expect(log.pairs.isEmpty)
+        #expect(log.all.isEmpty)
         waiting.yield()
         await lateTask.value
-        #expect(log.pairs == [[3, 4]])
+        #expect(log.all == [[3, 4]])
         withExtendedLifetime(observation) {}
     }
 
     @Test("a change without propagation that is saved later is not propagated")
     func pendingWrites() throws {
-        let observation = port.observe { [log] in log.add($0) }
+        let observation = port.observe { [log] in log.add([$0.old, $0.new]) }
         store.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
         suite.withoutPropagation { port.value = 2 }
         #expect(port.value == 2)
         store.fail(with: nil)
         try suite.synchronize()
-        #expect(log.pairs.isEmpty)
+        #expect(log.all.isEmpty)
         port.value = 3
-        #expect(log.pairs == [[2, 3]])
+        #expect(log.all == [[2, 3]])
         withExtendedLifetime(observation) {}
     }
 
     @Test("changes by others during the block, and earlier pending writes, are propagated")
     func others() async throws {
         let key = Setting("key", default: 1, suite: suite)
-        let observations = [port, key].map { $0.observe { [log] in log.add($0) } }
+        let observations = [port, key].map { $0.observe { [log] in log.add([$0.old, $0.new]) } }
         store.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
         key.value = 2
         store.fail(with: nil)
@@ -159,7 +150,7 @@ struct WithoutPropagationTests {
             let change = StoreChange(key: "key", old: 2, new: 6)
             suite.engine.record(StoreCommit(changes: [change], origin: .external)).perform()
         }
-        await eventually("the external change is received") { log.pairs == [[1, 2], [2, 6]] }
+        await eventually("the external change is received") { log.all == [[1, 2], [2, 6]] }
         withExtendedLifetime(observations) {}
     }
 
@@ -184,12 +175,12 @@ struct WithoutPropagationTests {
 
     @Test("a change by a thread without a task is not propagated")
     func threadWithoutTask() throws {
-        let observation = port.observe { [log] in log.add($0) }
+        let observation = port.observe { [log] in log.add([$0.old, $0.new]) }
         try onAnotherThread {
             suite.withoutPropagation { port.value = 2 }
             port.value = 3
         }
-        #expect(log.pairs == [[2, 3]])
+        #expect(log.all == [[2, 3]])
         withExtendedLifetime(observation) {}
     }
 

@@ -5,8 +5,8 @@ import Synchronization
 @testable import StoredSettings
 
 /// An in-memory store whose changes fail on request.
-final class FailingStore: LocatingStore {
-    private let memory: InMemoryStore
+final class FailingStore: LocatingStore, ForwardingStore {
+    let memory: InMemoryStore
     private let failure = Mutex<SettingsError?>(nil)
 
     init(_ values: [String: StoredValue] = [:]) {
@@ -48,16 +48,21 @@ final class FailingStore: LocatingStore {
         failure.withLock { $0 = error }
     }
 
-    var persistence: SettingsPersistence { memory.persistence }
-    func setObserver(_ observer: any StoreObserver) { memory.setObserver(observer) }
-    func version() -> UInt64 { memory.version() }
-    func contents() -> [String: StoredValue] { memory.contents() }
     func synchronize() throws {
         if let error = synchronizingFailure.withLock({ $0 }) { throw error }
     }
 
-    func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
-        memory.withValue(forKey: key, body)
+    /// A closure that runs once, when all values were read and before they are returned.
+    let afterContents = Mutex<(@Sendable () -> Void)?>(nil)
+
+    func contents() -> [String: StoredValue] {
+        let contents = memory.contents()
+        let hook = afterContents.withLock { hook in
+            defer { hook = nil }
+            return hook
+        }
+        hook?()
+        return contents
     }
 
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
