@@ -204,16 +204,6 @@ struct MigratingParityTests {
         expectError(.migrationFailed) { try twice.migrate(.inMemory()) }
     }
 
-    @Test("Row 43: the steps are recorded in an empty suite, so later values are not migrated")
-    func empty() throws {
-        let emptySuite = SettingsSuite.inMemory()
-        try migrator.migrate(emptySuite)
-        #expect(emptySuite.keys == [record])
-        emptySuite[.startedAt] = Date(timeIntervalSince1970: 7)
-        #expect(try migrator.migrate(emptySuite) == [])
-        #expect(emptySuite[.startedAt] == Date(timeIntervalSince1970: 7))
-    }
-
     @Test("Row 43: a migration without steps to run writes nothing, and a malformed file is not migrated")
     func files() async throws {
         try await withTemporaryDirectory { directory in
@@ -269,29 +259,19 @@ struct MigratingParityTests {
 }
 
 /// A store that another process changes just before its first commit.
-private final class ConcurrentlyChangedStore: SettingsStore {
+private final class ConcurrentlyChangedStore: ForwardingStore {
     typealias Body = @Sendable (inout StoreTransaction) -> Void
 
-    private let base: InMemoryStore
+    let memory: InMemoryStore
     private let externalChange: Mutex<Body?>
 
     init(_ values: [String: StoredValue], externalChange: @escaping Body) {
-        base = InMemoryStore(values)
+        memory = InMemoryStore(values)
         self.externalChange = Mutex(externalChange)
     }
 
-    var persistence: SettingsPersistence { base.persistence }
-    func setObserver(_ observer: any StoreObserver) { base.setObserver(observer) }
-    func version() -> UInt64 { base.version() }
-    func contents() -> [String: StoredValue] { base.contents() }
-    func synchronize() {}
-
-    func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
-        base.withValue(forKey: key, body)
-    }
-
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        if let change = externalChange.withLock({ $0.take() }) { try base.commit { change(&$0) } }
-        return try base.commit(body)
+        if let change = externalChange.withLock({ $0.take() }) { try memory.commit { change(&$0) } }
+        return try memory.commit(body)
     }
 }

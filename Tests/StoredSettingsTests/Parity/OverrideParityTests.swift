@@ -23,52 +23,6 @@ struct OverrideParityTests {
         func storedValue(from value: Double) throws -> StoredValue { .double(value + 273.15) }
     }
 
-    private struct Settings {
-        @DefaultStorage var verbose: Bool
-        @DefaultStorage var color: Bool
-        @DefaultStorage var port: Int
-        @DefaultStorage var offset: Int8
-        @DefaultStorage var ratio: Double
-        @DefaultStorage var name: String
-        @DefaultStorage var logLevel: LogLevel
-        @DefaultStorage var priority: Priority
-        @DefaultStorage var since: Date
-        @DefaultStorage var data: Data
-        @DefaultStorage var home: URL
-        @DefaultStorage var timeout: Duration
-        @DefaultStorage var hosts: [String]
-        @DefaultStorage var ids: Set<Int>
-        @DefaultStorage var weights: [String: Double]
-        @DefaultStorage var limits: Limits
-        @DefaultStorage var range: ClosedRange<Int>
-        @DefaultStorage var count: Int?
-        @DefaultStorage var warmth: Double
-        @DefaultStorageOptional var token: String?
-
-        init(_ suite: SettingsSuite) {
-            _verbose = DefaultStorage(wrappedValue: false, key: "verbose", suite: suite)
-            _color = DefaultStorage(wrappedValue: true, key: "color", suite: suite)
-            _port = DefaultStorage(wrappedValue: 8080, key: "port", suite: suite, in: 1...65_535)
-            _offset = DefaultStorage(wrappedValue: 0, key: "offset", suite: suite)
-            _ratio = DefaultStorage(wrappedValue: 0, key: "ratio", suite: suite)
-            _name = DefaultStorage(wrappedValue: "", key: "name", suite: suite)
-            _logLevel = DefaultStorage(wrappedValue: .info, key: "logLevel", suite: suite)
-            _priority = DefaultStorage(wrappedValue: .low, key: "priority", suite: suite)
-            _since = DefaultStorage(wrappedValue: .distantPast, key: "since", suite: suite)
-            _data = DefaultStorage(wrappedValue: Data(), key: "data", suite: suite)
-            _home = DefaultStorage(wrappedValue: URL(filePath: "/"), key: "home", suite: suite)
-            _timeout = DefaultStorage(wrappedValue: .zero, key: "timeout", suite: suite)
-            _hosts = DefaultStorage(wrappedValue: ["localhost"], key: "hosts", suite: suite)
-            _ids = DefaultStorage(wrappedValue: [], key: "ids", suite: suite)
-            _weights = DefaultStorage(wrappedValue: [:], key: "weights", suite: suite)
-            _limits = DefaultStorage(wrappedValue: Limits(), key: "limits", suite: suite)
-            _range = DefaultStorage(wrappedValue: 0...1, key: "range", suite: suite)
-            _count = DefaultStorage(wrappedValue: 42, key: "count", suite: suite)
-            _warmth = DefaultStorage(wrappedValue: 0, key: "warmth", suite: suite, as: Celsius())
-            _token = DefaultStorageOptional(key: "token", suite: suite)
-        }
-    }
-
     private static let arguments = [
         "--verbose", "input.txt", "--no-color", "--port", "9090", "--offset", "-5", "--ratio=2.5e3", "--name", "42",
         "-logLevel", "debug", "--priority", "1", "--since", "2026-11-21T13:00:00Z", "--data=aGk=", "--home",
@@ -94,30 +48,33 @@ struct OverrideParityTests {
     func everyType(override: SettingsSource) throws {
         let reporter = RecordingReporter()
         let suite = SettingsSuite.inMemory(sources: [override], reporter: reporter)
-        let settings = Settings(suite)
-        #expect(settings.verbose)
-        #expect(!settings.color)
-        #expect(settings.port == 9090)
-        #expect(settings.offset == -5)
-        #expect(settings.ratio == 2500)
-        #expect(settings.name == "42")
-        #expect(settings.logLevel == .debug)
-        #expect(settings.priority == .high)
-        #expect(settings.since == Date(timeIntervalSince1970: 1_795_266_000))
-        #expect(settings.data == Data("hi".utf8))
-        #expect(settings.home.absoluteString == "https://example.org/?a=b,c")
-        #expect(settings.timeout == .seconds(1.5))
-        #expect(settings.hosts == ["a", "b", "c"])
-        #expect(settings.ids == [1, 3])
-        #expect(settings.weights == ["a": 1, "b": 2.5])
-        #expect(settings.limits == Limits(perSecond: 7))
-        #expect(settings.range == 2...9)
-        #expect(settings.count == nil)
-        #expect(settings.warmth == 0)
-        #expect(settings.token == "secret")
+        func value<Value: StoredValueConvertible>(_ key: String, default value: Value) -> Value {
+            Setting(key, default: value, suite: suite).value
+        }
+        #expect(value("verbose", default: false))
+        #expect(!value("color", default: true))
+        #expect(value("port", default: 8080) == 9090)
+        #expect(value("offset", default: Int8(0)) == -5)
+        #expect(value("ratio", default: 0.0) == 2500)
+        #expect(value("name", default: "") == "42")
+        #expect(value("logLevel", default: LogLevel.info) == .debug)
+        #expect(value("priority", default: Priority.low) == .high)
+        #expect(value("since", default: Date.distantPast) == Date(timeIntervalSince1970: 1_795_266_000))
+        #expect(value("data", default: Data()) == Data("hi".utf8))
+        #expect(value("home", default: URL(filePath: "/")).absoluteString == "https://example.org/?a=b,c")
+        #expect(value("timeout", default: Duration.zero) == .seconds(1.5))
+        #expect(value("hosts", default: ["localhost"]) == ["a", "b", "c"])
+        #expect(value("ids", default: Set<Int>()) == [1, 3])
+        #expect(value("weights", default: [String: Double]()) == ["a": 1, "b": 2.5])
+        #expect(value("limits", default: Limits()) == Limits(perSecond: 7))
+        #expect(value("range", default: 0...1) == 2...9)
+        #expect(value("count", default: Int?.some(42)) == nil)
+        #expect(Setting("warmth", default: 1, suite: suite, as: Celsius()).value == 0)
+        let token = Setting<String?>("token", suite: suite)
+        #expect(token.value == "secret")
         #expect(reporter.errors.map(\.message) == [])
         #expect(suite.snapshot().isEmpty)
         let isOfFlags = override == .commandLine(Self.arguments)
-        #expect(settings.$token.explain().layer == (isOfFlags ? .commandLine : .environment))
+        #expect(token.explain().layer == (isOfFlags ? .commandLine : .environment))
     }
 }

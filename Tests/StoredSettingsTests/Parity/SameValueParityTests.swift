@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettings
-import Synchronization
 import TestSupport
 import Testing
 
@@ -9,9 +8,7 @@ import Testing
 struct SameValueParityTests {
     @Test("Row 13: an equal value writes nothing and notifies no observer")
     func equalValues() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
-            let suite = SettingsSuite(fileAt: path)
+        try await withFileSuite { suite, path in
             let hosts = Setting<Set<String>>("hosts", default: [], suite: suite)
             let limits = Setting("limits", default: ["a": 1.5], suite: suite)
             try await hosts.set(["a", "b", "c"])
@@ -43,17 +40,6 @@ struct SameValueParityTests {
             #expect(await changes.next()?.keys == ["hosts"])
             #expect(counter.count == 1)
             for observation in observations { observation.invalidate() }
-            await suite.finish()
         }
-    }
-}
-
-private final class Counter: Sendable {
-    private let total = Atomic(0)
-
-    var count: Int { total.load(ordering: .relaxed) }
-
-    func add() {
-        total.add(1, ordering: .relaxed)
     }
 }

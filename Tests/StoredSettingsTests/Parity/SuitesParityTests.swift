@@ -65,9 +65,7 @@ struct SuitesParityTests {
 
     @Test("Row 44: a settings file is readable JSON with sorted names")
     func readable() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
-            let suite = SettingsSuite(fileAt: path)
+        try await withFileSuite { suite, path in
             suite[.note] = "Grüße / π"
             suite[.low] = 3
             try await Setting<Set<String>>("hosts", default: [], suite: suite).set(["b.example", "a.example"])
@@ -87,7 +85,6 @@ struct SuitesParityTests {
                 """
             #expect(try path.fileContents == expected)
             #expect(Setting(.low, suite: suite).explain().description.contains(path))
-            await suite.finish()
         }
     }
 }

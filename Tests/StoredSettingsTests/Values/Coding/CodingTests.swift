@@ -90,7 +90,7 @@ struct CodingTests {
         }
     }
 
-    @Test("a custom type-erased value round-trips")
+    @Test("Row 26: a type-erased Codable value is stored as its structure, and read back")
     func erased() throws {
         let stored: StoredValue = ["a": [1, 2.5, "x", true, nil], "b": ["c": [:]]]
         try expectRoundTrip(try StoredValueDecoder().decode(Erased.self, from: stored), as: stored)

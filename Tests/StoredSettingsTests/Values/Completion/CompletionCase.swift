@@ -16,20 +16,31 @@ struct CompletionCase: Sendable, CustomTestStringConvertible {
     ///   - description: What the value shows.
     ///   - json: The stored value.
     ///   - value: The default.
-    ///   - expected: The value; `nil` if the stored value cannot be used.
-    ///   - path: The path in the error of a value that cannot be used.
+    ///   - expected: The value.
     init<Value: StoredValueConvertible & Equatable>(
         _ description: String,
         _ json: String,
         over value: Value,
-        is expected: Value?,
-        at path: [SettingsError.PathComponent] = []
+        is expected: Value
     ) {
-        self.init(description, json, over: value, is: expected, at: path) {
+        self.init(description, json, over: value, is: expected, at: []) {
             DefaultStorage(wrappedValue: value, key: "key", suite: $0)
         }
     }
 
+    /// A stored value that cannot be used, with the path in its error.
+    static func unusable<Value: StoredValueConvertible & Equatable>(
+        _ description: String,
+        _ json: String,
+        over value: Value,
+        at path: SettingsError.PathComponent...
+    ) -> CompletionCase {
+        CompletionCase(description, json, over: value, is: nil, at: path) {
+            DefaultStorage(wrappedValue: value, key: "key", suite: $0)
+        }
+    }
+
+    /// A stored value that is read with a bridge; `nil` is expected if it cannot be used.
     init<Value: Sendable & Equatable>(
         _ description: String,
         _ json: String,

@@ -12,46 +12,33 @@ extension CompletionCase {
         .init("all members", "{}", over: Pace(burst: 7), is: Pace(burst: 7)),
         .init("an optional member stays nil", #"{"burst": 5}"#, over: Pace(note: "d"), is: Pace(burst: 5)),
         .init("unknown members are ignored", #"{"new": 1, "burst": 5}"#, over: Pace(), is: Pace(burst: 5)),
-        .init("a null is not missing", #"{"perSecond": null}"#, over: Pace(), is: nil, at: [.key("perSecond")]),
-        .init("a wrong kind", #"{"burst": "x"}"#, over: Pace(), is: nil, at: [.key("burst")]),
+        .unusable("a null is not missing", #"{"perSecond": null}"#, over: Pace(), at: .key("perSecond")),
+        .unusable("a wrong kind", #"{"burst": "x"}"#, over: Pace(), at: .key("burst")),
         .init(
             "a nested member",
             #"{"pace": {"burst": 3}, "night": {"burst": 9}}"#,
             over: Service(),
-            is: Service(
-                pace: Pace(burst: 3),
-                night: Pace(perSecond: 1, burst: 9)
-            )
+            is: Service(pace: Pace(burst: 3), night: Pace(perSecond: 1, burst: 9))
         ),
-        .init("a null struct is not missing", #"{"pace": null}"#, over: Service(), is: nil, at: [.key("pace")]),
+        .unusable("a null struct is not missing", #"{"pace": null}"#, over: Service(), at: .key("pace")),
         .init("an optional struct stays nil", #"{"name": "x"}"#, over: Service(), is: Service(name: "x", night: nil)),
-        .init(
+        .unusable(
             "an optional struct that the default lacks",
             #"{"night": {"burst": 9}}"#,
             over: night,
-            is: nil,
-            at: [.key("night")]
+            at: .key("night")
         ),
         .init("an optional value", #"{"burst": 3}"#, over: Optional(Pace()), is: Pace(burst: 3)),
         .init("an optional of an optional", #"{"burst": 3}"#, over: Pace??.some(Pace()), is: Pace(burst: 3)),
-        .init("an optional value whose default is nil", #"{"burst": 3}"#, over: noPace, is: .none),
+        .unusable("an optional value whose default is nil", #"{"burst": 3}"#, over: noPace),
         .init(
             "a generic type",
             #"{"second": {"burst": 3}}"#,
             over: Page(first: Pace(), second: Pace()),
-            is: Page(
-                first: Pace(),
-                second: Pace(burst: 3)
-            )
+            is: Page(first: Pace(), second: Pace(burst: 3))
         ),
         .init("members with forms of their own", #"{"mode": "fast"}"#, over: Mixed(), is: Mixed(mode: .fast)),
-        .init(
-            "a member that is any value is stored as a whole",
-            #"{"any": {"a": 9}}"#,
-            over: Mixed(),
-            is: Mixed(
-                any: ["a": 9])
-        ),
+        .init("a member that is any value is a whole", #"{"any": {"a": 9}}"#, over: Mixed(), is: Mixed(any: ["a": 9])),
     ]
 
     /// Values with collections, whose elements are never completed.
@@ -60,147 +47,94 @@ extension CompletionCase {
             "collections that are missing",
             #"{"night": {"perSecond": 3}}"#,
             over: Service(),
-            is: Service(
-                night: Pace(perSecond: 3, burst: 2)
-            )
+            is: Service(night: Pace(perSecond: 3, burst: 2))
         ),
-        .init(
-            "an element of an array",
-            #"{"list": [{"burst": 3}]}"#,
-            over: Service(),
-            is: nil,
-            at: [
-                .key("list"), .index(0),
-            ]
-        ),
-        .init(
-            "an element of a set",
-            #"{"set": [{"burst": 3}]}"#,
-            over: Service(),
-            is: nil,
-            at: [
-                .key("set"), .index(0),
-            ]
-        ),
-        .init(
+        .unusable("an element of an array", #"{"list": [{"burst": 3}]}"#, over: Service(), at: .key("list"), .index(0)),
+        .unusable("an element of a set", #"{"set": [{"burst": 3}]}"#, over: Service(), at: .key("set"), .index(0)),
+        .unusable(
             "an entry of a dictionary",
             #"{"byRegion": {"eu": {"burst": 3}}}"#,
             over: Service(),
-            is: nil,
-            at: [
-                .key("byRegion"), .key("eu"),
-            ]
+            at: .key("byRegion"),
+            .key("eu")
         ),
-        .init(
+        .unusable(
             "an entry of a dictionary with other keys",
             #"{"byCode": {"1": {"burst": 3}}}"#,
             over: Service(),
-            is: nil,
-            at: [.key("byCode"), .key("1")]
+            at: .key("byCode"),
+            .key("1")
         ),
         .init(
             "entries are not added",
             #"{"byRegion": {}, "list": []}"#,
             over: Service(),
-            is: Service(
-                night: nil,
-                list: [],
-                byRegion: [:]
-            )
+            is: Service(night: nil, list: [], byRegion: [:])
         ),
-        .init("an array", #"[{"burst": 3}]"#, over: [Pace()], is: nil, at: [.index(0)]),
-        .init("a dictionary", #"{"eu": {"burst": 3}}"#, over: ["eu": Pace()], is: nil, at: [.key("eu")]),
+        .unusable("an array", #"[{"burst": 3}]"#, over: [Pace()], at: .index(0)),
+        .unusable("a dictionary", #"{"eu": {"burst": 3}}"#, over: ["eu": Pace()], at: .key("eu")),
     ]
 
     /// Enums, classes and types that decode themselves.
     static let containers: [CompletionCase] = [
         .init("another case than the default's", #"{"unlimited": {}}"#, over: Limit.shared(Pace()), is: .unlimited),
-        .init("no case", "{}", over: Limit.unlimited, is: nil),
+        .unusable("no case", "{}", over: Limit.unlimited),
         .init(
             "a value of the default's case",
             #"{"paced": {"burst": 3}}"#,
             over: Limit.paced(perSecond: 1, burst: 2),
             is: .paced(perSecond: 1, burst: 3)
         ),
-        .init(
+        .unusable(
             "a value of another case",
             #"{"paced": {"burst": 3}}"#,
             over: Limit.shared(Pace()),
-            is: nil,
-            at: [
-                .key("paced")
-            ]
+            at: .key("paced")
         ),
         .init(
             "a struct in a case",
             #"{"shared": {"_0": {"burst": 3}}}"#,
             over: Limit.shared(Pace()),
-            is: .shared(
-                Pace(burst: 3)
-            )
+            is: .shared(Pace(burst: 3))
         ),
         .init(
             "a class",
             #"{"rack": 9, "super": {"cores": 8, "memory": 64}}"#,
             over: Server(),
-            is: Server(
-                cores: 8,
-                memory: 64,
-                rack: 9
-            )
+            is: Server(cores: 8, memory: 64, rack: 9)
         ),
         .init(
             "a superclass",
             #"{"rack": 9, "unit": 8, "super": {"cores": 8}}"#,
             over: Server(),
-            is: Server(
-                cores: 8,
-                rack: 9,
-                unit: 8
-            )
+            is: Server(cores: 8, rack: 9, unit: 8)
         ),
         .init("a superclass without members", #"{"unit": 8}"#, over: Server(), is: Server(unit: 8)),
-        .init(
-            "a superclass that is null",
-            #"{"unit": 8, "super": null}"#,
-            over: Server(),
-            is: nil,
-            at: [
-                .key("super")
-            ]
-        ),
+        .unusable("a superclass that is null", #"{"unit": 8, "super": null}"#, over: Server(), at: .key("super")),
         .init(
             "older names of a type",
             #"{"oldLevel": 7, "oldSize": 8}"#,
             over: Renamed(),
-            is: Renamed(
-                level: 7,
-                size: 8,
-                extra: -1
-            )
+            is: Renamed(level: 7, size: 8, extra: -1)
         ),
-        .init("an older name that the default lacks", #"{"size": 8}"#, over: Renamed(), is: nil),
+        .unusable("an older name that the default lacks", #"{"size": 8}"#, over: Renamed()),
         .init(
             "the second form of a type",
             #"{"id": 7}"#,
             over: Either.full(.init(id: 1, label: "d")),
-            is: .short(
-                .init(id: 7)
-            )
+            is: .short(.init(id: 7))
         ),
     ]
 
     /// Conversions of other kinds.
     static let conversions: [CompletionCase] = [
-        .init("a type with a raw value", #"{"x": 1}"#, over: Both(x: 1, y: 2), is: nil),
-        .init("a conversion that uses the coder", #"{"burst": 3}"#, over: OwnConversion(), is: nil),
+        .unusable("a type with a raw value", #"{"x": 1}"#, over: Both(x: 1, y: 2)),
+        .unusable("a conversion that uses the coder", #"{"burst": 3}"#, over: OwnConversion()),
         .init(
             "a type that is stored as a struct",
             #"{"burst": 3}"#,
             over: Wrapped(),
-            is: Wrapped(
-                stored: Pace(burst: 3)
-            )
+            is: Wrapped(stored: Pace(burst: 3))
         ),
         .init("the bridge for Codable", #"{"burst": 3}"#, over: Pace(), by: CodableBridge(), is: Pace(burst: 3)),
         .init(

@@ -15,7 +15,10 @@ struct DefaultCompletionTests {
         .inMemory(["key": value], reporter: reporter)
     }
 
-    @Test("a stored value in memory takes from the default what its type requires", arguments: CompletionCase.all)
+    @Test(
+        "Row 27: a stored value in memory takes from the default what its type requires",
+        arguments: CompletionCase.all
+    )
     func inMemory(example: CompletionCase) throws {
         try example.check(in: suite(example.storedValue), reporter)
     }
@@ -34,9 +37,7 @@ struct DefaultCompletionTests {
 
     @Test("a hand edit of one member in a file is read, and an update stores all members")
     func handEdit() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
-            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+        try await withFileSuite(reporter: reporter) { suite, path in
             @DefaultStorage(key: "pace", suite: suite) var pace = Pace()
             pace.burst = 7
             try await suite.checkpoint()
@@ -51,11 +52,10 @@ struct DefaultCompletionTests {
             await #expect(try $pace.update { $0.perSecond += 1 } == Pace(perSecond: 6, burst: 20))
             #expect(suite.storedValue(forKey: "pace") == ["perSecond": 6, "burst": 20])
             #expect(reporter.errors.isEmpty)
-            await suite.finish()
         }
     }
 
-    @Test("after a struct has gained a property, its stored values keep the other properties")
+    @Test("Row 27: after a struct has gained a property, its stored values keep the other properties")
     func gainedProperty() throws {
         struct OldPace: Codable, StoredValueConvertible { var perSecond = 100 }
         let suite = suite(["perSecond": 1])
@@ -81,26 +81,6 @@ struct DefaultCompletionTests {
         #expect(observed.withLock { $0 } == [Pace(burst: 9)])
         #expect(reporter.errors.isEmpty)
         observation.invalidate()
-    }
-
-    @Test("a member that neither the stored value nor the default has is reported with its name")
-    func missingInBoth() throws {
-        let renamed = Setting("key", default: Renamed(), suite: suite(["size": 8]))
-        #expect(renamed.value == Renamed())
-        let error = try #require(reporter.errors.first)
-        #expect(reporter.errors.count == 1)
-        #expect(error.code == .invalidValue)
-        #expect(error.fact == "expected a value under 'oldLevel', found a dictionary without one")
-    }
-
-    @Test("the error of a value with a missing and a wrong member names the wrong one")
-    func wrongMember() throws {
-        let pace = Setting("key", default: Pace(), suite: suite(["burst": "secret"]))
-        #expect(pace.value == Pace())
-        let error = try #require(reporter.errors.first)
-        #expect(error.code == .typeMismatch)
-        #expect(error.path == [.key("burst")])
-        #expect(!error.message.contains("secret"))
     }
 
     @Test("a completed value is validated")

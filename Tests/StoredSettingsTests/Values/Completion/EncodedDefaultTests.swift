@@ -49,17 +49,6 @@ struct EncodedDefaultTests {
     private var encoded: Int { count.encoded.withLock { $0 } }
     private var computed: Int { count.computed.withLock { $0 } }
 
-    @Test(
-        "the default of a complete or a wrong value is not encoded",
-        arguments: [["a": 3, "b": 4], ["a": "x"], 5] as [StoredValue]
-    )
-    func notEncoded(stored: StoredValue) {
-        let setting = Setting("key", default: Counted(count: count), suite: suite(stored))
-        _ = setting.value
-        _ = settingsError { try setting.load() }
-        #expect(encoded == 0)
-    }
-
     @Test("the default is encoded once for a value that lacks several members, and not again while the value is cached")
     func encodedOnce() {
         let setting = Setting("key", default: Counted(count: count), suite: suite([:]))

@@ -30,51 +30,6 @@ struct DeclaredTests {
         #expect(settingsError { try FewNumbers(storedValue: 9) }?.remedy == "use one of 1, 2")
         #expect(settingsError { try Many(storedValue: 99) }?.remedy == "")
     }
-
-    @Test("an error for an invalid stored value lists the raw values of the cases")
-    func rawValueStored() throws {
-        let reporter = RecordingReporter()
-        let suite = SettingsSuite.inMemory(["few": "loud"], reporter: reporter)
-        #expect(Setting("few", default: Few.low, suite: suite).value == .low)
-        #expect(reporter.errors.map(\.remedy) == ["use one of low, very-high"])
-    }
-
-    @Test("a type with a raw value and a Codable conformance is stored by its raw value")
-    func both() throws {
-        #expect(try Both(x: 1, y: 2).storedValue() == "1/2")
-        #expect(try [Both(x: 1, y: 2)].storedValue() == ["1/2"])
-        #expect(settingsError { try Both(storedValue: ["x": 1, "y": 2]) }?.code == .typeMismatch)
-    }
-
-    @Test("a Codable type is stored as a dictionary")
-    func codable() throws {
-        #expect(try Limits().storedValue() == ["perSecond": 100, "burst": 20])
-        #expect(
-            try Limits(storedValue: ["perSecond": 1, "burst": 2.0, "unknown": "kept elsewhere"])
-                == Limits(perSecond: 1, burst: 2)
-        )
-    }
-
-    @Test("an error in a Codable type contains its path, also through collections")
-    func path() throws {
-        let storedValue: StoredValue = ["a": [["perSecond": 1, "burst": 2], ["perSecond": "x", "burst": 2]]]
-        let error = try #require(settingsError { try [String: [Limits]](storedValue: storedValue) })
-        #expect(error.message == "at a[1].perSecond: expected an integer, found a string.")
-        #expect(error.underlying is DecodingError)
-    }
-
-    @Test("a class can declare the conformance")
-    func classes() throws {
-        #expect(try Counter(storedValue: Counter(3).storedValue()).count == 3)
-    }
-}
-
-private final class Counter: Codable, StoredValueConvertible {
-    let count: Int
-
-    init(_ count: Int) {
-        self.count = count
-    }
 }
 
 private enum Few: String, StoredValueConvertible, CaseIterable {

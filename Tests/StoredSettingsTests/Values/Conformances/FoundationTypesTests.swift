@@ -121,7 +121,7 @@ struct FoundationTypesTests {
         #expect(settingsError { try Duration(storedValue: .integer(.max)) }?.code == .invalidValue)
     }
 
-    @Test("values have the documented forms")
+    @Test("Row 14: values have the documented forms")
     func forms() throws {
         let price = try #require(Decimal(string: "12.5"))
         #expect(price.storedValue() == "12.5")

@@ -13,7 +13,7 @@ import Foundation
 
 @Suite("Laws of convertible types")
 struct LawTests {
-    @Test("a stored value is read back bit for bit", arguments: LawCase.all)
+    @Test("Row 14: a stored value is read back bit for bit", arguments: LawCase.all)
     func roundTrip(_ law: LawCase) throws {
         let storedValues = try law.storedValues()
         #expect(!storedValues.isEmpty)

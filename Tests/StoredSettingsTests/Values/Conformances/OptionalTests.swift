@@ -11,13 +11,6 @@ import Foundation
 
 @Suite("Optional")
 struct OptionalTests {
-    @Test("nil is stored as null, and a value as itself")
-    func plain() throws {
-        #expect(try Int?.none.storedValue() == nil)
-        #expect(try Int?.some(3).storedValue() == 3)
-        #expect(try Int?(storedValue: nil) == nil)
-        #expect(try Int?(storedValue: 3) == 3)
-    }
 
     @Test("nested nil values are distinct")
     func nested() throws {
