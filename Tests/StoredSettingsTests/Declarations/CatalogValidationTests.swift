@@ -310,15 +310,25 @@ struct CatalogValidationTests {
         #expect(!text.unicodeScalars.contains { ["\u{1B}", "\u{202E}", "\u{9B}"].contains($0) })
     }
 
-    @Test("tells how to correct a flag or a variable that is outside of the range")
+    @Test("tells how to correct a flag or a variable that is outside of the range, or that a validator rejects")
     func remedies() {
         let suite = SettingsSuite.inMemory(sources: [
-            .commandLine(["--n", "8"]), .environment(["A_N": "9"], prefix: "A_"),
+            .commandLine(["--n", "8", "--even", "3", "--strict", "3"]), .environment(["A_N": "9"], prefix: "A_"),
         ])
-        let errors = SettingsCatalog(Setting("n", default: 1, suite: suite, in: 0...5)).findProblems().errors
+        let strict = Setting("strict", default: 2, suite: suite) { number in
+            guard number % 2 == 0 else { throw SettingsError.invalidValue("the number is odd") }
+            return true
+        }
+        let catalog = SettingsCatalog(
+            Setting("n", default: 1, suite: suite, in: 0...5),
+            Setting("even", default: 2, suite: suite) { $0 % 2 == 0 },
+            strict
+        )
         #expect(
-            errors.map(\.remedy) == [
+            catalog.findProblems().errors.map(\.remedy) == [
                 "give --n a value in 0...5, or omit it", "set A_N to a value in 0...5, or unset it",
+                "give --even a value that the validator accepts, or omit it",
+                "give --strict a value that the validator accepts, or omit it",
             ]
         )
     }

@@ -159,21 +159,16 @@ struct HeldChangesTests {
         }
     }
 
-    /// Sets a value in a report, or in a task that begins there.
-    private final class SettingReporter: SettingsReporter {
+    @Test("a change that a reporter makes, or a task that it starts, is checked", arguments: [true, false])
+    func reporterChanges(inTask: Bool) async throws {
+        // What the next report does: it sets a value, or begins a task that does.
         let action = Mutex<(@Sendable () -> Void)?>(nil)
-
-        func report(_ error: SettingsError) {
+        let reporter = CallingReporter { _ in
             action.withLock { action in
                 defer { action = nil }
                 return action
             }?()
         }
-    }
-
-    @Test("a change that a reporter makes, or a task that it starts, is checked", arguments: [true, false])
-    func reporterChanges(inTask: Bool) async throws {
-        let reporter = SettingReporter()
         try await withPoolProcess(reporter) { process in
             let pool = process.pool
             #expect(pool.values == [5, 40])
@@ -183,7 +178,7 @@ struct HeldChangesTests {
                 #expect(pool.values == [2, 3])
                 continuation.finish()
             }
-            reporter.action.withLock {
+            action.withLock {
                 $0 = {
                     guard inTask else { return change() }
                     // It goes on after the report.

@@ -2,7 +2,6 @@
 
 import Dispatch
 import StoredSettingsTesting
-import TestSupport
 import Testing
 
 @testable import StoredSettings
@@ -129,11 +128,7 @@ struct PartialTextTests {
 
     @Test("a whole value can be set while the settings file is malformed, and a part cannot")
     func malformedFile() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            try path.overwriteFile(with: "{")
-            let suite = SettingsSuite(fileAt: path, reporter: reporter)
-            defer { suite.finish() }
+        try await withFileSuite(contents: "{", reporter: reporter) { suite, _ in
             let pace = Setting("pace", default: Pace(), suite: suite)
             let text = SettingsCatalog(pace)[0]
             let error = #expect(throws: SettingsError.self) { try text.set(text: "burst=5") }
@@ -172,46 +167,5 @@ struct PartialTextTests {
         #expect(await harness.run("set", "token=\(text)").code == 65)
         #expect(await harness.with(input: text).run("set", "token", "--stdin").code == 65)
         #expect(suite.storedValue(forKey: "token") == "hush")
-    }
-}
-
-@Suite("Asynchronous changes of AnySetting")
-struct AnySettingAsyncTests {
-    @Test("stores and removes as the synchronous forms do")
-    func values() async throws {
-        let suite = SettingsSuite.inMemory()
-        let setting = SettingsCatalog(Setting("port", default: 80, suite: suite, in: 1...100))[0]
-        try await setting.set(text: "81")
-        #expect(suite.storedValue(forKey: "port") == 81)
-        await expectError(.validationFailed) { try await setting.set(text: "0") }
-        try await setting.reset()
-        #expect(suite.keys == [])
-    }
-
-    @Test("suspends while another process has the lock, and a canceled operation changes nothing", .deadlockLimit)
-    func canceled() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            // On a busy machine, a test may hold the lock for longer than a process should.
-            let patience = Patience(withoutProgress: noTimeout, withSlowHolder: noTimeout)
-            let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
-            let suite = SettingsSuite(store: store, reporter: RecordingReporter())
-            let setting = SettingsCatalog(Setting("pace", default: Pace(), suite: suite))[0]
-            try await setting.set(text: "burst=1")
-            let lock = try HeldJournalLock(besideFileAt: path)
-            let operations: [@Sendable () async throws -> Void] = [
-                { try await setting.set(text: #"{"burst": 2, "perSecond": 2}"#) },
-                { try await setting.set(text: "burst=2") },
-                { try await setting.reset() },
-            ]
-            for operation in operations {
-                let task = Task(operation: operation)
-                await eventually("the operation waits") { lock.isAwaited }
-                task.cancel()
-                await #expect(throws: CancellationError.self) { try await task.value }
-            }
-            lock.release()
-            #expect(suite.storedValue(forKey: "pace")?["burst"] == 1)
-        }
     }
 }

@@ -55,62 +55,26 @@ struct RenamedSettingTests {
         #expect(reporter.errors.isEmpty)
     }
 
-    @Test("is not offered the commits of other keys, and is offered those of several of its keys once")
-    func offers() throws {
-        var table = SubscriberTable()
-        let subscriber = CountingSubscriber()
-        let id = table.insert(subscriber, forKeys: ["a", "b"])
-        func offer(_ keys: String...) {
-            _ = table.offer(
-                StoreCommit(changes: keys.map { StoreChange(key: $0, old: nil, new: 1) }, origin: .local)
-            )
-        }
-        offer("c")
-        #expect(subscriber.offers.isEmpty)
-        offer("c", "b", "a")
-        offer("a")
-        #expect(subscriber.offers == [["c", "b", "a"], ["a"]])
-        #expect(table.count == 1)
-        #expect(table.remove(id) === subscriber && table.isEmpty)
-        _ = table.insert(subscriber, forKeys: ["a", "b"])
-        #expect(table.removeAll().count == 1 && table.isEmpty)
-    }
-
-    private final class CountingSubscriber: ChangeSubscriber {
-        private let all = Mutex<[[String]]>([])
-
-        var offers: [[String]] { all.withLock { $0 } }
-
-        func offer(_ commit: StoreCommit) -> Bool {
-            all.withLock { $0.append(commit.changes.map(\.key)) }
-            return false
-        }
-
-        func wake(_ origin: SettingChangeOrigin) {}
-        func finish() {}
-    }
-
-    @Test("is moved to its new key by the first change", arguments: 0..<changes.count)
+    @Test("is moved to its new key in one commit by the first change", arguments: 0..<changes.count)
     func changing(_ index: Int) throws {
         let (name, change, contents) = Self.changes[index]
+        // Observers are called after each commit.
+        let commits = CallLog<[String: StoredValue]>()
+        let observations = ["limit", "oldLimit"]
+            .map { key in
+                Setting(key, default: 0, suite: suite).observe { [suite] _ in commits.add(suite.snapshot()) }
+            }
         try change(limit)
         #expect(suite.snapshot() == contents, "\(name)")
+        #expect(!commits.all.isEmpty && commits.all.allSatisfy { $0 == contents }, "\(name)")
         #expect(reporter.errors.isEmpty)
+        withExtendedLifetime(observations) {}
     }
 
     @Test("is moved by an async set")
     func asyncSet() async throws {
         try await limit.set(7)
         #expect(suite.snapshot() == ["limit": 7])
-    }
-
-    @Test("is moved in one commit by a set")
-    func oneCommit() async throws {
-        let changes = suite.changes()
-        try await limit.set(7)
-        var iterator = changes.makeAsyncIterator()
-        let change = await iterator.next()
-        #expect(change?.changes.keys.sorted() == ["limit", "oldLimit"])
     }
 
     @Test("uses the new key, and reports that once, when both keys have a value")
@@ -125,67 +89,44 @@ struct RenamedSettingTests {
         #expect(suite.snapshot() == ["limit": 4])
     }
 
-    @Test("is observed under all of its keys, and its move is no change")
-    func observing() throws {
-        let seen = Mutex<[[Int]]>([])
-        let observation = limit.observe(initial: true) { change in
-            seen.withLock { $0.append([change.old, change.new]) }
-        }
-        try suite.setStoredValue(6, forKey: "oldLimit")
-        try limit.set(6)
-        try limit.set(7)
-        try suite.setStoredValue(8, forKey: "oldLimit")
-        try limit.reset()
-        #expect(seen.withLock(\.self) == [[5, 5], [5, 6], [6, 7], [7, 1]])
-        observation.invalidate()
-    }
-
-    @Test("is observed together with others under all of its keys")
-    func observingSeveral() throws {
-        let other = Setting("other", default: 0, suite: suite)
-        let count = Mutex(0)
-        let observation = suite.observe(limit, other) { count.withLock { $0 += 1 } }
-        try suite.setStoredValue(6, forKey: "oldLimit")
-        #expect(count.withLock(\.self) == 1)
-        try limit.set(6)
-        #expect(count.withLock(\.self) == 1)
-        try limit.set(7)
-        try other.set(1)
-        #expect(count.withLock(\.self) == 3)
-        observation.invalidate()
-    }
-
-    @Test("streams its values from all of its keys")
-    func streaming() async throws {
-        let other = Setting("other", default: 0, suite: suite)
-        var values = limit.values.makeAsyncIterator()
-        var tuples = suite.values(of: limit, other).makeAsyncIterator()
-        #expect(await values.next() == 5)
-        #expect(await tuples.next().map { [$0, $1] } == [5, 0])
-        try await suite.setStoredValue(6, forKey: "oldLimit")
-        #expect(await values.next() == 6)
-        #expect(await tuples.next().map { [$0, $1] } == [6, 0])
-        try await limit.set(6)
-        try await limit.set(7)
-        #expect(await values.next() == 7)
-        #expect(await tuples.next().map { [$0, $1] } == [7, 0])
-        try await limit.reset()
-        #expect(await values.next() == 1)
-        #expect(await tuples.next().map { [$0, $1] } == [1, 0])
-    }
-
-    @Test("is tracked by Observation under all of its keys")
-    func tracking() throws {
+    @Test("is observed, streamed and tracked under all of its keys, and its move is no change")
+    func observing() async throws {
         let suite = SettingsSuite.inMemory(["oldLimit": 5]).observable()
         let limit = Setting("limit", default: 1, suite: suite, traits: .renamed(from: "oldLimit"))
-        let count = Mutex(0)
-        withObservationTracking {
-            #expect(limit.value == 5)
-        } onChange: {
-            count.withLock { $0 += 1 }
+        let other = Setting("other", default: 0, suite: suite)
+        let (seen, calls, notified) = (CallLog<[Int]>(), Counter(), Counter())
+        let observations = [
+            limit.observe(initial: true) { seen.add([$0.old, $0.new]) }, suite.observe(limit, other) { calls.add() },
+        ]
+        var values = limit.values.makeAsyncIterator()
+        var tuples = suite.values(of: limit, other).makeAsyncIterator()
+        func expect(_ value: Int, _ count: Int, after change: () async throws -> Void) async throws {
+            withObservationTracking {
+                _ = limit.value
+            } onChange: {
+                notified.add()
+            }
+            try await change()
+            #expect(await values.next() == value)
+            #expect(await tuples.next().map { [$0, $1] } == [value, 0])
+            #expect(calls.count == count && notified.count == count)
         }
-        try suite.setStoredValue(6, forKey: "oldLimit")
-        #expect(count.withLock(\.self) == 1)
+        #expect(await values.next() == 5)
+        #expect(await tuples.next().map { [$0, $1] } == [5, 0])
+        try await expect(6, 1) { try await suite.setStoredValue(6, forKey: "oldLimit") }
+        try await expect(7, 2) {
+            try await limit.set(6)
+            #expect(calls.count == 1 && notified.count == 1)
+            try await limit.set(7)
+        }
+        try await expect(1, 3) {
+            try await suite.setStoredValue(8, forKey: "oldLimit")
+            try await limit.reset()
+        }
+        #expect(seen.all == [[5, 5], [5, 6], [6, 7], [7, 1]])
+        try await other.set(1)
+        #expect(calls.count == 4)
+        withExtendedLifetime(observations) {}
     }
 
     @Test("keeps the value of its old key when an assignment is rejected")
@@ -196,14 +137,6 @@ struct RenamedSettingTests {
         #expect(reporter.errors.map(\.code) == [.unstorable])
         #expect(any.value == 5)
         #expect(suite.snapshot() == ["oldLimit": 5])
-    }
-
-    @Test("is moved in one commit by an assignment")
-    func oneCommitOfAssignment() async {
-        let changes = suite.changes()
-        limit.value = 7
-        var iterator = changes.makeAsyncIterator()
-        #expect(await iterator.next()?.changes.keys.sorted() == ["limit", "oldLimit"])
     }
 
     @Test("is moved before a migration converts it")
@@ -256,12 +189,6 @@ struct RenamedSettingTests {
         #expect(reporter.errors.isEmpty, "no state has both keys")
     }
 
-    private final class Flag: Sendable {
-        private let flag = Atomic(false)
-        var isSet: Bool { flag.load(ordering: .acquiring) }
-        func set() { flag.store(true, ordering: .releasing) }
-    }
-
     @Test("has a value at any time while another thread moves it")
     func moving() async throws {
         await whileMoving { suite, number, _ in
@@ -275,21 +202,15 @@ struct RenamedSettingTests {
 
     @Test("is part of tuples of one moment while another thread moves it")
     func tuples() async throws {
-        let (pairs, tasks) = (Pairs(), Tasks())
+        let (pairs, tasks) = (CallLog<[Int]>(), Tasks())
         await whileMoving { suite, number, other in
             tasks.start {
-                for await (number, other) in suite.values(of: number, other) { pairs.append([number, other]) }
+                for await (number, other) in suite.values(of: number, other) { pairs.add([number, other]) }
             }
         }
         await eventually("the last values arrive") { pairs.all.last == [Self.moves, Self.moves] }
         tasks.cancel()
         #expect(pairs.all.filter { $0[0] != $0[1] } == [])
-    }
-
-    private final class Pairs: Sendable {
-        private let pairs = Mutex<[[Int]]>([])
-        var all: [[Int]] { pairs.withLock(\.self) }
-        func append(_ pair: [Int]) { pairs.withLock { $0.append(pair) } }
     }
 
     private final class Tasks: Sendable {
@@ -320,8 +241,7 @@ struct RenamedSettingTests {
 
     @Test("never shows another value while another thread changes and moves it")
     func racing() async throws {
-        try await withTemporaryDirectory { directory in
-            let suite = SettingsSuite(fileAt: "\(directory)/settings.json", reporter: reporter)
+        try await withFileSuite(reporter: reporter) { suite, _ in
             let limit = Setting("limit", default: 0, suite: suite, traits: .renamed(from: "oldLimit"))
             try await suite.setStoredValue(1, forKey: "oldLimit")
             let isDone = Flag()
@@ -349,7 +269,6 @@ struct RenamedSettingTests {
                 }
             }
             #expect(limit.value == 2_000)
-            await suite.finish()
         }
     }
 }

@@ -98,18 +98,6 @@ struct RequirementTests {
         #expect(reporter.errors.count == 1)
     }
 
-    @Test("a transaction may change several values, of which each alone would not meet the requirement")
-    func together() throws {
-        let pool = pool()
-        try pool.suite.transaction {
-            $0[pool.$least] = 100
-            $0[pool.$most] = 200
-        }
-        #expect(pool.values == [100, 200])
-        try pool.suite.removeAll()
-        #expect(pool.values == [1, 10])
-    }
-
     @Test("other settings are not concerned")
     func unrelated() throws {
         let pool = pool()
@@ -126,14 +114,6 @@ struct RequirementTests {
         #expect(checks.withLock { $0 } == 0)
         try pool.$least.set(2)
         #expect(checks.withLock { $0 } == 1)
-    }
-
-    private final class Violations: Sendable {
-        private let count = Mutex(0)
-
-        func add(_ number: Int) { count.withLock { $0 += number } }
-
-        var value: Int { count.withLock { $0 } }
     }
 
     /// Uses up the room between the values, from one side.
@@ -172,13 +152,13 @@ struct RequirementTests {
         try await withFile { path, open in
             let (_, first) = open()
             let (_, second) = open()
-            let violations = Violations()
+            let violations = CallLog<Int>()
             await withTaskGroup(of: Void.self) { group in
                 for (index, pool) in [first, second].enumerated() {
                     group.addTask { await blocking { violations.add(Self.compete(pool, isFirst: index == 0)) } }
                 }
             }
-            #expect(violations.value == 0)
+            #expect(violations.all == [0, 0])
             await first.suite.finish()
             await second.suite.finish()
         }
@@ -378,17 +358,5 @@ struct RequirementTests {
         pool.catalog.require("both", pool.$least, other.$most) { _, _ in false }
         #expect(reporter.errors.map(\.code) == [.otherSuite])
         try pool.$least.set(3)
-    }
-
-    @Test("a requirement holds no suite")
-    func released() async {
-        weak var engine: SettingsEngine?
-        do {
-            let pool = pool()
-            #expect(pool.values == [1, 10])
-            engine = pool.suite.engine
-        }
-        // The suites of other tests hold all engines for a moment while they are created.
-        await eventually("the engine is released") { engine == nil }
     }
 }

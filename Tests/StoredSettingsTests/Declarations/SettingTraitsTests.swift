@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
 import StoredSettingsTesting
 import Testing
-
-@testable import StoredSettings
 
 @Suite("Help and traits")
 struct SettingTraitsTests {
@@ -35,7 +34,7 @@ struct SettingTraitsTests {
     func interpolatedHelp() {
         let limit = 5
         let setting = Setting("n", default: 1, suite: .inMemory(), help: "At most \(limit).")
-        #expect(setting.box.metadata.help == SettingHelp("At most 5."))
+        #expect(SettingsCatalog(setting)[0].help == SettingHelp("At most 5."))
     }
 
     @Test("the dashes of a flag may be written", arguments: ["port", "-port", "--port"])
@@ -54,10 +53,9 @@ struct SettingTraitsTests {
         ]
         try settings[0].set(2)
         #expect(settings.map(\.value) == [2, 2, 2])
-        #expect(settings.map { $0.box.key.metadata.help.summary } == ["", "A number.", ""])
-        #expect(settings.map { $0.box.key.metadata.traits.isSecret } == [false, false, true])
-        let again = Setting("n", default: 1, suite: suite, help: "A number.")
-        #expect(again.box === settings[1].box, "equal declarations share a box")
+        let catalogs = settings.map { SettingsCatalog($0)[0] }
+        #expect(catalogs.map(\.help.summary) == ["", "A number.", ""])
+        #expect(catalogs.map(\.traits.isSecret) == [false, false, true])
     }
 
     @Test("every kind of declaration has help and traits")
@@ -69,13 +67,9 @@ struct SettingTraitsTests {
             @DefaultStorageOptional(SettingKey<Int?>("d", help: "D", traits: .secret)) var d
         }
         SettingsSuite.withStandard(.inMemory()) {
-            let settings = Settings()
-            let metadata = [
-                settings.$a.box.key.metadata, settings.$b.box.key.metadata, settings.$c.box.key.metadata,
-                settings.$d.box.key.metadata,
-            ]
-            #expect(metadata.map(\.help.summary) == ["A", "B", "C", "D"])
-            #expect(metadata.map(\.traits.isSecret) == [true, true, true, true])
+            let catalog = SettingsCatalog(Settings())
+            #expect(catalog.map(\.help.summary) == ["A", "B", "C", "D"])
+            #expect(catalog.map(\.traits.isSecret) == [true, true, true, true])
         }
     }
 
@@ -89,6 +83,7 @@ struct SettingTraitsTests {
         let max = Setting("max", default: 1, suite: suite, traits: .environment("LIMIT"))
         #expect(port.value == 2)
         #expect(port.explain().source == "--listen")
+        #expect(port.explain().place == nil)
         #expect(max.value == 4)
         #expect(max.explain().source == "LIMIT")
     }

@@ -104,17 +104,6 @@ struct SettingsCatalogTests {
         #expect(suite.snapshot() == [:])
     }
 
-    @Test("reset throws a failure")
-    func failingReset() throws {
-        let reporter = RecordingReporter()
-        let store = FailingStore()
-        store.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
-        let suite = SettingsSuite(store: store, reporter: reporter)
-        let setting = try #require(SettingsCatalog(Setting("port", default: 1, suite: suite))["port"])
-        #expect(throws: SettingsError.self) { try setting.reset() }
-        #expect(reporter.errors.isEmpty)
-    }
-
     @Test("stores a text with the parser of overrides, and rejects one that is no valid value")
     func setting() throws {
         let (catalog, suite) = catalog()
@@ -222,6 +211,9 @@ struct SettingsCatalogTests {
         #expect(await texts.next() == .some(nil))
         try await mode.set(text: "1")
         #expect(await texts.next() == "1")
+        await expectError(.invalidValue) { try await mode.set(text: "5") }
+        try await mode.reset()
+        #expect(await texts.next() == .some(nil))
         var secrets = try #require(catalog["token"]).texts.makeAsyncIterator()
         #expect(await secrets.next() == "••••")
         await suite.finish()

@@ -111,7 +111,10 @@ struct SuiteGroupTests {
         #expect(reporter.errors.map(\.code) == [.invalidKey])
     }
 
-    @Test("has keys of any characters", arguments: ["\u{301}x", "é", "e\u{301}", ".", "..x", "👩‍👩‍👧", "\u{0}"])
+    @Test(
+        "has keys of any characters",
+        arguments: ["\u{301}x", "é", "e\u{301}", ".", "..x", "👩‍👩‍👧", "\u{0}", "a@b", " ", "a/b"]
+    )
     func characters(key: String) throws {
         for name in ["db", "e\u{301}", "👩"] {
             let suite = suite()
@@ -299,15 +302,6 @@ struct SuiteGroupTests {
             await group.finish()
             expectError(.suiteFinished) { try suite.setStoredValue(2, forKey: "a") }
         }
-    }
-
-    @Test("receives a value that a migration of the whole suite has renamed")
-    func renamedIntoGroup() throws {
-        let suite = suite(["host": "a"])
-        var migrator = SettingsMigrator()
-        migrator.addStep("into a group") { $0.rename("host", to: "primary.host") }
-        try migrator.migrate(suite)
-        #expect(Setting("host", default: "", suite: suite.group("primary")).value == "a")
     }
 
     @Test("derives a flag from a trait also if its name has no letters")
