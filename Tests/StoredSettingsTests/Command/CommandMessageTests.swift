@@ -2,7 +2,6 @@
 
 import Foundation
 import StoredSettingsTesting
-import TestSupport
 import Testing
 
 @testable import StoredSettings
@@ -110,49 +109,12 @@ struct CommandMessageTests {
 
     @Test("a null for an optional without a default is to be removed from the file")
     func null() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            try path.replaceFile(with: "{\n  \"token\": null\n}")
-            let suite = SettingsSuite(fileAt: path, reporter: RecordingReporter())
-            defer { suite.finish() }
+        try await withFileSuite(contents: "{\n  \"token\": null\n}", reporter: RecordingReporter()) { suite, _ in
             let catalog = SettingsSuite.withStandard(suite) { SettingsCatalog(Tokens()) }
             let errors = catalog.findProblems(unknownKeys: .accept).errors
             #expect(errors.map(\.remedy) == ["remove the member"])
             let open = SettingsSuite.withStandard(suite) { SettingsCatalog(OpenTokens()) }
             #expect(open.findProblems(unknownKeys: .accept).errors.map(\.remedy) == ["remove the member"])
-        }
-    }
-
-    @Test("a flag whose value a validator rejects has a fix that a person can follow")
-    func flag() throws {
-        let harness = harness([:], [.commandLine(["--pace", "burst=500", "--strict", "burst=500"])])
-        let remedies = harness.catalog.findProblems().errors.map(\.remedy)
-        #expect(
-            remedies == [
-                "give --pace a value that the validator accepts, or omit it",
-                "give --strict a value that the validator accepts, or omit it",
-            ]
-        )
-    }
-
-    @Test("only commands that change values say that nothing is changed")
-    func consequences() async {
-        let harness = harness()
-        for arguments in [
-            ["get", "prot"], ["list", "--jsn"], ["explain", "prot"], ["watch", "prot"], ["validate", "x"],
-            ["help", "x"],
-            ["frobnicate"], ["completion", "tcsh"],
-        ] {
-            let result = await harness.run(arguments)
-            #expect(result.code == 64, "\(arguments)")
-            #expect(!result.errors.isEmpty && !result.errors.contains("Nothing is changed"), "\(result.errors)")
-        }
-        for arguments in [
-            ["set", "prot=1"], ["set"], ["unset", "prot"], ["import"], ["import", "--frce", "-"], ["edit", "x"],
-        ] {
-            let result = await harness.run(arguments)
-            #expect(result.code == 64, "\(arguments)")
-            #expect(result.errors.contains(". Nothing is changed. "), "\(result.errors)")
         }
     }
 
@@ -164,48 +126,5 @@ struct CommandMessageTests {
         #expect(await harness.run("unset", "port") == .init(code: 0, output: "", errors: ""))
         #expect(await harness.run("get", "port").output == "1\n")
         #expect(await harness.run("set", "port", "5") == .init(code: 0, output: "", errors: ""))
-    }
-
-    @Test("an argument that is not UTF-8 is refused, and its text is not shown")
-    func otherEncoding() async {
-        let harness = CommandHarness(["port": 81])
-        let result = await harness.run("set", "port", "caf\u{FFFD}")
-        #expect(result.code == 64)
-        #expect(result.errors.contains("an argument is not text in UTF-8") && !result.errors.contains("caf"))
-        #expect(harness.suite.snapshot() == ["port": 81])
-    }
-
-    @Test("get of a secret that is not set exits with 1, as that of every value that is nil")
-    func unsetSecret() async {
-        let harness = CommandHarness()
-        #expect(await harness.run("get", "token") == .init(code: 1, output: "", errors: ""))
-        #expect(await harness.run("get", "token", "--json") == .init(code: 1, output: "null\n", errors: ""))
-        #expect(await CommandHarness(["token": "x"]).run("get", "token").code == 64)
-    }
-
-    @Test("list --keys --json prints an array of the keys")
-    func keys() async throws {
-        let result = await CommandHarness().run("list", "--keys", "--json")
-        let keys = try JSONReader.read(Array(result.output.utf8))
-        #expect(keys == ["port", "level", "ratio", "verbose", "hosts", "motd", "limit", "token"])
-    }
-
-    @Test("a second value after a key is refused, and no word of it is repeated")
-    func words() async {
-        let harness = CommandHarness()
-        let result = await harness.run("set", "token", "my", "s3cret")
-        #expect(result.code == 64)
-        #expect(result.errors.contains("more than one value follows 'token'. Nothing is changed. Use "))
-        #expect(!result.errors.contains("s3cret") && !result.errors.contains("missing"))
-        #expect(harness.suite.keys == [])
-    }
-
-    @Test("a change that needs a restart says so of programs that are running")
-    func restart() async {
-        let result = await CommandHarness().run("set", "port", "81")
-        #expect(
-            result.errors
-                == "tool config: 'port' is changed. A program that is running uses the new value after a restart.\n"
-        )
     }
 }

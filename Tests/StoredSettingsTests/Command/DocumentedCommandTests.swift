@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettingsTesting
-import TestSupport
 import Testing
 
 @testable import StoredSettings
@@ -32,18 +31,5 @@ struct DocumentedCommandTests {
         #expect(result.code == 77)
         #expect(result.errors.contains("The changes of 'in memory' are stored already."))
         #expect(first.snapshot() == ["a": 2])
-    }
-
-    @Test("a value can be removed while the settings file is malformed")
-    func unsetInMalformedFile() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = directory + "/settings.json"
-            try file.overwriteFile(with: "{")
-            let harness = CommandHarness(suite: SettingsSuite(fileAt: file, reporter: RecordingReporter()))
-            #expect(await harness.run("set", "port", "81").code == 0)
-            #expect(await harness.run("unset", "port").code == 0)
-            #expect(await harness.run("get", "port").output == "8080\n")
-            #expect(try file.fileContents == "{")
-        }
     }
 }

@@ -79,11 +79,7 @@ struct EditCommandTests {
 
     @Test("before the editor opens, a file that cannot be read is named, since the editor shows the last good values")
     func brokenFile() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
-            try path.replaceFile(with: #"{"port": 81}"#)
-            let suite = SettingsSuite(fileAt: path, reporter: RecordingReporter())
-            defer { suite.finish() }
+        try await withFileSuite(contents: #"{"port": 81}"#, reporter: RecordingReporter()) { suite, path in
             let harness = CommandHarness(suite: suite)
             #expect(try await edit(harness, editor: "true").errors.contains("No value was edited"))
             #expect(try await !edit(harness, editor: "true").errors.contains("last good values"))
@@ -225,22 +221,14 @@ struct EditCommandTests {
 
     /// Changes values when the editor is about to run for the first time.
     private func whileEditing(_ console: inout CommandConsole, _ change: @escaping @Sendable () -> Void) {
-        let (variable, isFirst) = (console.variable, Flag())
+        let (variable, hasChanged) = (console.variable, Flag())
         console.variable = { name in
-            if name == "EDITOR",
-                isFirst.value.withLock({ value in
-                    defer { value = false }
-                    return value
-                })
-            {
+            if name == "EDITOR", !hasChanged.isSet {
+                hasChanged.set()
                 change()
             }
             return variable(name)
         }
-    }
-
-    private final class Flag: Sendable {
-        let value = Mutex(true)
     }
 
     @Test("a value that changed meanwhile is not overwritten, and changes of other values are kept")

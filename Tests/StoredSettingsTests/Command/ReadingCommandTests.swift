@@ -74,6 +74,8 @@ struct ReadingCommandTests {
         #expect(settings.last?["value"] == "••••")
         #expect(settings.last?["text"] == "••••")
         #expect(settings.last?["default"] == .null)
+        let keys = try JSONReader.read(Array(await harness.run("list", "--keys", "--json").output.utf8))
+        #expect(keys == ["port", "level", "ratio", "verbose", "hosts", "motd", "limit", "token"])
     }
 
     @Test("get prints the text alone, and nothing with code 1 for a value that is nil")
@@ -84,6 +86,8 @@ struct ReadingCommandTests {
         #expect(await harness.run("get", "level", "--json") == .init(code: 0, output: "\"info\"\n", errors: ""))
         #expect(await harness.run("get", "motd") == .init(code: 1, output: "", errors: ""))
         #expect(await harness.run("get", "--json", "motd") == .init(code: 1, output: "null\n", errors: ""))
+        #expect(await harness.run("get", "token") == .init(code: 1, output: "", errors: ""))
+        #expect(await harness.run("get", "token", "--json") == .init(code: 1, output: "null\n", errors: ""))
     }
 
     @Test("get escapes control characters on a terminal, and prints the exact bytes elsewhere")
@@ -200,7 +204,7 @@ struct ReadingCommandTests {
         #expect(await CommandHarness().run("path").code == 73)
     }
 
-    @Test("a wrong command, option or key is refused with the one that was probably meant")
+    @Test("a wrong command, option, key or word is refused with the one that was probably meant, and is not repeated")
     func usage() async {
         let harness = CommandHarness()
         for (arguments, message) in [
@@ -214,12 +218,21 @@ struct ReadingCommandTests {
             (["list", "--suite", "in memori"], "Did you mean 'in memory'?"),
             (["set", "port"], "the value of 'port' is missing"),
             (["set", "port=1", "port=2"], "'port' is given twice"),
-            (["completion", "tcsh"], "Use one of bash, fish, zsh"),
+            (["set", "token", "my", "s3cret"], "more than one value follows 'token'. Nothing is changed. Use "),
+            (["set", "motd=hello", "world"], "there is no setting 'world'"),
+            (["set", "port", "s3cret\u{FFFD}"], "an argument is not text in UTF-8"),
+            (["completion", "tcsh"], "Use one of bash, fish, zsh"), (["explain", "prot"], "Did you mean 'port'?"),
+            (["watch", "prot"], "Did you mean 'port'?"), (["validate", "x"], ""), (["help", "x"], ""),
+            (["unset", "prot"], "Did you mean 'port'?"), (["import"], ""), (["import", "--frce", "-"], "--force"),
+            (["edit", "x"], ""),
         ] {
             let result = await harness.run(arguments)
             #expect(result.code == 64, "\(arguments)")
             #expect(result.output.isEmpty)
-            #expect(result.errors.contains(message), "\(result.errors)")
+            #expect(message.isEmpty ? !result.errors.isEmpty : result.errors.contains(message), "\(result.errors)")
+            let isChange = ["set", "unset", "import", "edit"].contains(arguments[0])
+            #expect(result.errors.contains(". Nothing is changed. ") == isChange, "\(result.errors)")
+            #expect(!result.errors.contains("s3cret"))
         }
         #expect(await harness.run("get", "a\u{1B}[2J").errors.contains("\u{1B}") == false)
         #expect(harness.suite.keys == [])
