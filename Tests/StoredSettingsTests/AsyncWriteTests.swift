@@ -37,7 +37,7 @@ struct AsyncWriteTests {
     )
     func suspended() async throws {
         try await withHeldLock { suite, setting, lock in
-            let begun = Count()
+            let begun = Counter()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 // More than there are cooperative threads.
                 for index in 0..<16 {
@@ -51,7 +51,7 @@ struct AsyncWriteTests {
                         }
                     }
                 }
-                await eventually("all have begun") { begun.value == 16 }
+                await eventually("all have begun") { begun.count == 16 }
                 // If each of them blocked a thread, these would have to wait until the lock is released.
                 for _ in 0..<100 {
                     await withTaskGroup(of: Void.self) { others in
@@ -71,6 +71,8 @@ struct AsyncWriteTests {
     @Test("a canceled operation that waits throws at once and changes nothing", .deadlockLimit)
     func canceled() async throws {
         try await withHeldLock { suite, setting, lock in
+            let whole = SettingsCatalog(setting)[0]
+            let part = SettingsCatalog(Setting("pace", default: Pace(), suite: suite))[0]
             let operations: [@Sendable () async throws -> Void] = [
                 { try await setting.set(2) },
                 { try await setting.reset() },
@@ -78,19 +80,22 @@ struct AsyncWriteTests {
                 { try await suite.transaction { $0[setting] = 2 } },
                 { try await suite.removeAll() },
                 { try await suite.checkpoint() },
+                { try await whole.set(text: "2") },
+                { try await whole.reset() },
+                { try await part.set(text: "burst=2") },
             ]
             for (index, operation) in operations.enumerated() {
-                let begun = Count()
+                let begun = Counter()
                 let task = Task {
                     begun.add()
                     try await operation()
                 }
-                await eventually("the operation begins") { begun.value == 1 }
+                await eventually("the operation begins") { begun.count == 1 }
                 task.cancel()
                 await #expect(throws: CancellationError.self, "operation \(index)") { try await task.value }
             }
             lock.release()
-            #expect(setting.value == 1)
+            #expect(suite.snapshot() == ["n": 1])
             try await setting.set(3)
             #expect(setting.value == 3)
             #expect(reporter.errors.map(\.message) == [])
@@ -102,8 +107,7 @@ struct AsyncWriteTests {
         .deadlockLimit
     )
     func canceledBesideTransaction() async throws {
-        try await withTemporaryDirectory { directory in
-            let suite = SettingsSuite(fileAt: directory + "/settings.json", reporter: reporter)
+        try await withFileSuite(reporter: reporter) { suite, _ in
             let setting = Setting("n", default: 0, suite: suite)
             let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
             let transaction = Task {
@@ -122,7 +126,6 @@ struct AsyncWriteTests {
             mayEnd.signal()
             try await transaction.value
             #expect(setting.value == 1)
-            await suite.finish()
         }
     }
 
@@ -140,12 +143,12 @@ struct AsyncWriteTests {
             try await suite.synchronize()
             // Often enough that most of them are suspended when they are canceled.
             for index in 0..<60 {
-                let begun = Count()
+                let begun = Counter()
                 let task = Task {
                     begun.add()
                     try await others[index % others.count]()
                 }
-                await eventually("the operation begins") { begun.value == 1 }
+                await eventually("the operation begins") { begun.count == 1 }
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
             }
@@ -310,8 +313,7 @@ struct AsyncWriteTests {
 
     @Test("every body runs once when many actors and threads update one value", .deadlockLimit)
     func contention() async throws {
-        try await withTemporaryDirectory { directory in
-            let suite = SettingsSuite(fileAt: directory + "/settings.json", reporter: reporter)
+        try await withFileSuite(reporter: reporter) { suite, _ in
             let setting = Setting("n", default: 0, suite: suite)
             actor Counter {
                 private var runs = 0
@@ -341,7 +343,6 @@ struct AsyncWriteTests {
             #expect(runs == 700)
             #expect(setting.value == 700)
             #expect(reporter.errors.map(\.message) == [])
-            await suite.finish()
         }
     }
 
@@ -351,7 +352,7 @@ struct AsyncWriteTests {
             let path = directory + "/settings.json"
             let task = Mutex<Task<Void, any Error>?>(nil)
             let lock = Mutex<HeldJournalLock?>(nil)
-            let isDone = Count()
+            let isDone = Counter()
             let system = SystemCalls { call, called in
                 guard call == .sync, called.hasSuffix(".new"), lock.withLock({ $0 == nil }) else { return nil }
                 do {
@@ -382,7 +383,7 @@ struct AsyncWriteTests {
             }
             let page = try #require(store.peek { $0.journal.journal }).page
             await eventually("the checkpoint waits for the journal's lock") {
-                lock.withLock { $0 != nil } && page[JournalHeader.lockWord] & 1 << 31 != 0 || isDone.value == 1
+                lock.withLock { $0 != nil } && page[JournalHeader.lockWord] & 1 << 31 != 0 || isDone.count == 1
             }
             lock.withLock { $0?.release() }
             let checkpoint = try #require(task.withLock { $0 })
@@ -528,7 +529,13 @@ struct AsyncWriteTests {
             try await Setting("", default: 1, suite: suite).set(1)
         }
         struct Stop: Error {}
-        await #expect(throws: Stop.self) { try await first.update { _ in throw Stop() } }
+        await #expect(throws: Stop.self) {
+            try await first.update {
+                $0 = 9
+                throw Stop()
+            }
+        }
+        #expect(!first.isSet)
         await suite.finish()
         await expectError(.suiteFinished) { try await first.set(1) }
     }
@@ -578,20 +585,4 @@ private final class LateExecutor: SerialExecutor {
         let job = UnownedJob(job)
         queue.asyncAfter(deadline: .now() + 0.15) { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
-}
-
-private final class CallingReporter: SettingsReporter {
-    private let body: @Sendable (SettingsError) -> Void
-
-    init(body: @escaping @Sendable (SettingsError) -> Void) { self.body = body }
-
-    func report(_ error: SettingsError) { body(error) }
-}
-
-private final class Count: Sendable {
-    private let number = Atomic(0)
-
-    var value: Int { number.load(ordering: .relaxed) }
-
-    func add() { number.add(1, ordering: .relaxed) }
 }

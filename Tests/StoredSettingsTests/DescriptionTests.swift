@@ -17,11 +17,8 @@ struct DescriptionTests {
     @Test("the description of a suite contains its name and location")
     func suites() async throws {
         #expect("\(SettingsSuite.inMemory())".hasPrefix("suite 'in memory', stored in memory: "))
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let suite = SettingsSuite(fileAt: path)
+        try await withFileSuite { suite, path in
             #expect("\(suite)" == "suite stored in \(path)")
-            suite.finish()
         }
     }
 

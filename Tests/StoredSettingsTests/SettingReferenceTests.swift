@@ -2,7 +2,6 @@
 
 import StoredSettings
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -23,12 +22,6 @@ extension SettingMembers {
 
 @Suite("References to settings")
 struct SettingReferenceTests {
-    private final class Counter: Sendable {
-        private let number = Atomic(0)
-        var count: Int { number.load(ordering: .relaxed) }
-        func add() { number.add(1, ordering: .relaxed) }
-    }
-
     private let reporter = RecordingReporter()
     private let suite: SettingsSuite
     private let host: Setting<String>
@@ -43,17 +36,6 @@ struct SettingReferenceTests {
     private func fill() {
         host.value = "a.example"
         port.value = 1
-    }
-
-    @Test("remove() removes the stored value and throws a failure")
-    func removing() throws {
-        fill()
-        try port.reset()
-        #expect(!port.isSet && host.isSet)
-        suite.finish()
-        expectError(.suiteFinished) { try host.reset() }
-        #expect(host.value == "a.example")
-        #expect(reporter.errors.isEmpty)
     }
 
     @Test("a suite and a transaction reset settings and keys alike")
@@ -81,7 +63,7 @@ struct SettingReferenceTests {
         #expect(port.isSet && foreign.isSet)
     }
 
-    @Test("changes and observations accept settings and keys alike")
+    @Test("Row 30: changes and observations accept settings and keys alike")
     func observing() async {
         let changes = [
             suite.changes(of: host, port), suite.changes(of: .host, .port), suite.changes(of: "host", "port"),
@@ -181,6 +163,9 @@ struct SettingDefinitionTests {
     func settings() throws {
         let settings = [
             Setting("a", default: 3, suite: suite, in: 1...9) { $0 != 5 },
+            Setting("a", default: 3, suite: suite, in: 1...) { $0 < 10 && $0 != 5 },
+            Setting("a", default: 3, suite: suite, in: ...9) { $0 > 0 && $0 != 5 },
+            Setting("a", default: 3, suite: suite, in: ..<10) { $0 > 0 && $0 != 5 },
             Setting("a", default: 3, suite: suite) { (1...9).contains($0) && $0 != 5 },
             Setting("a", default: 3, suite: suite, as: Doubled()) { (1...9).contains($0) && $0 != 5 },
             Setting("a", default: 3, suite: suite, in: 1...9, as: Doubled()) { $0 != 5 },
@@ -190,7 +175,7 @@ struct SettingDefinitionTests {
                 expectError(.validationFailed) { try setting.set(value) }
             }
             try setting.set(4)
-            #expect(suite.storedValue(forKey: "a") == (index < 2 ? 4 : 8))
+            #expect(suite.storedValue(forKey: "a") == (index < 5 ? 4 : 8))
         }
         let optionals = [
             Setting<Int?>("b", suite: suite), Setting<Int?>("b", suite: suite, in: 1...9),
@@ -221,10 +206,14 @@ struct SettingsErrorMessageTests {
         suite = .inMemory(reporter: reporter)
     }
 
-    @Test("a value outside the range names the range as the fix")
+    @Test("a value outside the range is neither stored nor read, and names the range as the fix")
     func range() throws {
         let port = Setting("port", default: 8080, suite: suite, in: 1...65_535)
+        port.value = 0
+        #expect(reporter.errors.map(\.code) == [.validationFailed])
+        expectError(.validationFailed) { try port.update { $0 = -1 } }
         let error = settingsError { try port.set(70_000) }
+        #expect(!port.isSet)
         #expect(
             error?.message == "setting 'port' of suite 'in memory': the value is outside 1...65535. "
                 + "The setting keeps the value it had. Assign a value in 1...65535."
@@ -240,9 +229,7 @@ struct SettingsErrorMessageTests {
 
     @Test("the message names the file of a suite once")
     func paths() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
-            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+        try await withFileSuite(reporter: reporter) { suite, path in
             let port = Setting("port", default: 8080, suite: suite, in: 1...65_535)
             // After a checkpoint, the message would also name the line.
             try await withoutCheckpoints(of: path) {
@@ -253,7 +240,6 @@ struct SettingsErrorMessageTests {
             #expect(message.ranges(of: path).count == 1)
             #expect(message.hasPrefix("setting 'port' (\(path)): expected an integer, found a string."))
             #expect(message.hasSuffix("Correct it in the file, or assign a new value."))
-            await suite.finish()
         }
     }
 

@@ -9,7 +9,6 @@ import Testing
 extension SettingKeys {
     fileprivate static let low = SettingKey("low", default: 1)
     fileprivate static let high = SettingKey("high", default: 10)
-    fileprivate static let note = SettingKey<Int?>("note")
 }
 
 @Suite("SettingsSuite", .deadlockLimit)
@@ -19,58 +18,6 @@ struct SettingsSuiteTests {
 
     init() {
         suite = .inMemory(["other": true], reporter: reporter)
-    }
-
-    @Test("subscripts read, assign and change in place")
-    func subscripts() {
-        suite[.low] += 1
-        #expect(suite[.low] == 2)
-        suite[.note] = 5
-        #expect(suite[.note] == 5)
-        suite[.note] = nil
-        #expect(!suite.contains(.note))
-        #expect(suite.keys == ["low", "other"])
-    }
-
-    @Test("reset removes some keys, and removeAll removes all keys")
-    func resetting() throws {
-        suite[.low] = 2
-        suite[.high] = 20
-        try suite.reset(.low, .high)
-        #expect(suite.snapshot() == ["other": true])
-        suite[.low] = 2
-        try suite.reset(.low)
-        try suite.setStoredValue(nil, forKey: "other")
-        #expect(suite.keys.isEmpty)
-        suite[.low] = 2
-        try suite.removeAll()
-        #expect(suite.keys.isEmpty)
-        #expect(suite[.low] == 1)
-    }
-
-    @Test("a transaction changes several settings at once and returns the result of its body")
-    func transactions() throws {
-        let sum = try suite.transaction { settings in
-            settings[.low] += 1
-            settings[.high] = settings[.low] * 10
-            settings[storedValueFor: "raw"] = "text"
-            settings[storedValueFor: "other"] = nil
-            return settings[.low] + settings[.high]
-        }
-        #expect(sum == 22)
-        #expect(suite.snapshot() == ["low": 2, "high": 20, "raw": "text"])
-    }
-
-    @Test("a transaction whose body throws changes nothing")
-    func transactionThrowing() {
-        struct Oops: Error {}
-        #expect(throws: Oops.self) {
-            try suite.transaction { settings in
-                settings[.low] = 5
-                throw Oops()
-            }
-        }
-        #expect(suite.snapshot() == ["other": true])
     }
 
     @Test("a rejected value, an undecodable value or a setting of another suite makes the whole transaction throw")
@@ -186,35 +133,13 @@ struct SettingsSuiteTests {
         }
     }
 
-    @Test("updates are atomic across threads")
-    func atomicUpdates() async throws {
-        let count = Setting("count", default: 0, suite: suite)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<8 {
-                group.addTask {
-                    for _ in 0..<250 { try await count.update { $0 += 1 } }
-                }
-            }
-            try await group.waitForAll()
-        }
-        #expect(count.value == 2_000)
-    }
-
-    @Test("suites with one store are equal, and in-memory suites are distinct")
-    func identity() {
-        let store = InMemoryStore()
-        let (one, two) = (SettingsSuite(store: store), SettingsSuite(store: store))
-        one[.low] = 7
-        #expect(two[.low] == 7)
-        #expect(one == two)
-        #expect(SettingsSuite.inMemory() != SettingsSuite.inMemory())
-    }
-
     @Test("a replaced standard suite is used by settings created in its scope, including tasks, and by no others")
-    func standard() async {
+    func standard() async throws {
         let one = SettingsSuite.inMemory()
         let two = SettingsSuite.inMemory()
-        await SettingsSuite.withStandard(one) {
+        try await SettingsSuite.withStandard(one) {
+            #expect(await Task.detached { SettingsSuite.standard }.value != one)
+            try onAnotherThread { #expect(SettingsSuite.standard != one) }
             let inner = await Task { Setting("x", default: 0) }.value
             inner.value = 1
             SettingsSuite.withStandard(two) { Setting("x", default: 0).value = 2 }
@@ -237,18 +162,10 @@ struct SettingsSuiteTests {
         #expect(await lateIterator.next() == nil)
         #expect(suite[.low] == 3)
         expectError(.suiteFinished) { try suite.setStoredValue(1, forKey: "a") }
+        expectError(.suiteFinished) { try suite.reset(.low) }
         suite[.low] = 4
         #expect(reporter.errors.map(\.code) == [.suiteFinished])
         #expect(suite[.low] == 3)
-    }
-
-    @Test("detached tasks and other threads do not inherit a replaced standard suite")
-    func standardElsewhere() async throws {
-        let one = SettingsSuite.inMemory()
-        try await SettingsSuite.withStandard(one) {
-            #expect(await Task.detached { SettingsSuite.standard }.value != one)
-            try onAnotherThread { #expect(SettingsSuite.standard != one) }
-        }
     }
 
     @Test("the standard suite cannot be chosen once it is used")
@@ -281,5 +198,6 @@ struct SettingsSuiteTests {
         }
         #expect(error?.consequence == "the transaction changes nothing")
         #expect(error?.remedy == "assign a new value")
+        #expect(suite.snapshot() == ["high": "x"])
     }
 }

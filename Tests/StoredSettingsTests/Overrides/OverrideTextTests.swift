@@ -115,6 +115,7 @@ struct OverrideTextTests {
         #expect(read("a,,b", default: texts) == ["a", "", "b"])
         #expect(read("1", "2,3", default: texts) == ["1", "2", "3"])
         #expect(read(#"["a,b"]"#, "c", default: texts) == ["a,b", "c"])
+        #expect(read(#""a,b""#, default: texts) == ["a,b"])
         #expect(read("1,2.5,nan", default: [Double]()).count == 3)
         #expect(read("yes,0", default: [Bool]()) == [true, false])
         #expect(read("1,null", default: [Int?.some(0)]) == [1, nil])
@@ -144,12 +145,6 @@ struct OverrideTextTests {
         }
         #expect(read(text, default: "") == text)
         #expect(reporter.errors.count == 5)
-    }
-
-    @Test("a JSON string is one element of a list")
-    func stringOfJSON() {
-        #expect(read(#""a,b""#, default: [String]()) == ["a,b"])
-        #expect(nothingReported)
     }
 
     @Test("an invalid element is reported even if a later flag is valid")
