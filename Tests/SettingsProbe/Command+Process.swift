@@ -12,17 +12,6 @@ extension Command {
         var description: String
     }
 
-    /// Holds a lock the way the library does, so that a test can stop the holder.
-    func holdLock(beside suite: SettingsSuite, _ suffix: String) throws {
-        let descriptor = open(suite.name + suffix, O_RDONLY | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            throw SystemFailure(description: "cannot lock the file")
-        }
-        defer { close(descriptor) }
-        printLine("holding")
-        _ = readLine()
-    }
-
     /// Runs the work in this process and in a forked child, and waits for the child.
     func fork(_ work: () throws -> Void) throws {
         let child = try makeChild()

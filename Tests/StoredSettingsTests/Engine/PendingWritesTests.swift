@@ -44,16 +44,6 @@ struct PendingWritesTests {
         #expect(await iterator.next()?["port"] == SettingChange(old: 2, new: 4, origin: .local))
     }
 
-    @Test("a failed assignment is retried automatically")
-    func retrying() async {
-        store.fail(with: full)
-        port.value = 3
-        suite[storedValueFor: "port"] = nil
-        store.fail(with: nil)
-        await eventually("the change is saved") { store.contents() == [:] }
-        #expect(!port.isSet)
-    }
-
     @Test("the next successful change saves the pending writes, and overrides them under the same key")
     func savedByNextChange() throws {
         store.fail(with: full)
@@ -234,13 +224,17 @@ struct PendingWritesTests {
         await eventually("the dropped value is reported") { reporter.errors.last?.code == .unstorable }
     }
 
-    @Test("a pending write is saved even if the suite is released")
+    @Test("pending writes and removals are retried and saved, even if the suite is released")
     func release() async {
-        let store = FailingStore(["port": 2])
+        let store = FailingStore(["port": 2, "other": 2])
         store.fail(with: full)
-        Setting("port", default: 1, suite: SettingsSuite(store: store, reporter: reporter)).value = 3
+        do {
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            Setting("port", default: 1, suite: suite).value = 3
+            suite[storedValueFor: "other"] = nil
+        }
         store.fail(with: nil)
-        await eventually("the change is saved") { store.contents() == ["port": 3] }
+        await eventually("the changes are saved") { store.contents() == ["port": 3] }
     }
 
     @Test("finishing a suite ends the retries")
