@@ -94,7 +94,7 @@ struct LastGoodHistoryTests {
     @Test(
         "a value that was removed or replaced is not the last good one, even if no read comes between",
         arguments: sequences.indices,
-        ["edits", "this process", "another process", "another process and checkpoints"]
+        ["edits", "another process", "another process and checkpoints"]
     )
     func unread(index: Int, by writer: String) async throws {
         let (name, steps, used) = Self.sequences[index]
@@ -105,8 +105,6 @@ struct LastGoodHistoryTests {
             for value in steps {
                 if writer == "edits" {
                     try edit(path, value.map { #"{"limit": \#($0)}"# } ?? "{}", store)
-                } else if writer == "this process" {
-                    try await limit.suite.setStoredValue(value.map { .integer(Int128($0)) }, forKey: "limit")
                 } else {
                     let stored = value.map { StoredValue.integer(Int128($0)) }
                     try other.commit { $0["limit"] = stored }
@@ -122,6 +120,19 @@ struct LastGoodHistoryTests {
             try store.checkpoint()
             let isRetained = try (path + ".last-good").fileContents.contains("23")
             #expect(isRetained == (used == 23), "\(name)")
+        }
+    }
+
+    @Test("a removal by this process ends the last good value, even if no read comes between")
+    func removed() async throws {
+        try await withStores { path, store, limit, _ in
+            try await limit.set(23)
+            #expect(limit.value == 23)
+            try await limit.reset()
+            try await limit.suite.setStoredValue(200, forKey: "limit")
+            #expect(limit.value == 64)
+            try store.checkpoint()
+            #expect(try !(path + ".last-good").fileContents.contains("23"))
         }
     }
 
