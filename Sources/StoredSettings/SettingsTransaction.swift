@@ -64,7 +64,7 @@ extension SettingsTransaction {
     public func value<Value>(of setting: Setting<Value>) throws -> Value {
         try check(setting)
         let stored = setting.box.key.storedKeys.value(usedValue)
-        if stored == nil, let base = setting.box.baseReadingForChange { return base.value }
+        if stored == nil, let base = setting.box.baseReading(isReported: true, isForChange: true) { return base.value }
         guard let own = stored ?? suite.engine.store.fallback(forKey: setting.key) else { return setting.defaultValue }
         do {
             return try setting.box.decode(own)

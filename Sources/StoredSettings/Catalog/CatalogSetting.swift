@@ -40,7 +40,7 @@ extension Setting: CatalogSetting {
         }
         // A whole value can be stored while the settings file is malformed.
         guard let base else { return try set(value) }
-        guard box.storedValue != nil || box.baseReading?.isFromSecretFile != true else {
+        guard box.storedValue != nil || box.baseReading(isReported: false)?.isFromSecretFile != true else {
             throw box.naming(SettingsError.partOfSecret, as: .invalidValue)
         }
         do {

@@ -256,7 +256,7 @@ extension SettingBox {
     ///
     /// It notes and reports nothing, and reads no file.
     func checkedValue(of stored: StoredValue?) -> Value {
-        if layers != nil, let override = overrideReading { return override.value }
+        if layers != nil, let override = overrideReading(isReported: false) { return override.value }
         let lastGood = stored == nil ? [] : health.lastGood
         for case let stored? in [stored] + lastGood {
             do {

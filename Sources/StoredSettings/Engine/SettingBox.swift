@@ -233,7 +233,7 @@ extension SettingBox {
 
     private func reading(of stored: StoredValue?, isReported: Bool) -> Reading {
         // The check that needs no generic metadata comes first: most settings have no overrides.
-        if layers != nil, let override = overrideReading { return override }
+        if layers != nil, let override = overrideReading(isReported: isReported) { return override }
         do {
             if let stored {
                 let value = try decode(stored)
@@ -251,7 +251,7 @@ extension SettingBox {
     }
 
     func fallbackReading(isReported: Bool, hasStoredValue: Bool, isForChange: Bool = false) -> Reading {
-        if layers != nil, let base = isForChange ? baseReadingForChange : baseReading {
+        if layers != nil, let base = baseReading(isReported: isReported, isForChange: isForChange) {
             if isReported, !hasStoredValue { noteUsable(nil) }
             return base
         }
@@ -402,14 +402,21 @@ extension SettingBox {
 // See Documentation/Decisions/Layers.md, "The list of sources is the order".
 
 extension SettingBox {
-    /// The value of the highest source above the store; `nil` when there is none.
-    var overrideReading: Reading? { usedReading(in: overrideReadings) }
+    /// Returns the value of the highest source above the store; `nil` when there is none.
+    func overrideReading(isReported: Bool) -> Reading? {
+        usedReading(in: isReported ? overrideReadings : quietOverrideReadings)
+    }
 
-    /// The value of the highest source beneath the store; `nil` when there is none.
-    var baseReading: Reading? { usedReading(in: baseReadings) }
-
-    /// The same without secrets, for a change: no secret is copied into the store.
-    var baseReadingForChange: Reading? { usedReading(in: baseReadings.filter { $0.layer != .secretFile }) }
+    /// Returns the value of the highest source beneath the store; `nil` when there is none.
+    ///
+    /// - Parameters:
+    ///   - isReported: Whether to report values that cannot be used.
+    ///   - isForChange: Whether to leave out secrets, so that no change copies one into the store.
+    /// - Returns: The value.
+    func baseReading(isReported: Bool, isForChange: Bool = false) -> Reading? {
+        let readings = isReported ? baseReadings : quietBaseReadings
+        return usedReading(in: isForChange ? readings.filter { $0.layer != .secretFile } : readings)
+    }
 
     private func usedReading(in readings: [LayerReading<Value>]) -> Reading? {
         readings.used()

@@ -179,6 +179,16 @@ struct RequirementTests {
         #expect(reporter.errors.isEmpty)
     }
 
+    @Test("a check of a requirement reports no value of another source, which validation returns")
+    func quietCheck() {
+        let pool = pool([:], [.environment(["LEAST": "x"], prefix: "")])
+        let problems = pool.catalog.findProblems().errors
+        #expect(problems.map(\.code) == [.typeMismatch])
+        #expect(reporter.errors.isEmpty)
+        #expect(pool.least == 1)
+        #expect(reporter.errors.map(\.code) == [.typeMismatch])
+    }
+
     @Test("a requirement that reads its settings itself ends")
     func reading() throws {
         let pool = pool()
