@@ -173,7 +173,13 @@ struct LayerPrecedenceTests {
             #expect(other.value == 6)
             #expect(reporter.errors.map(\.code) == [.conflictingDeclarations, .conflictingDeclarations])
             #expect(reporter.errors.allSatisfy { $0.suite == "in memory" })
-            #expect(SettingsCatalog(other).findProblems().warnings.count == 2)
+            // Once for the suite, not for each setting.
+            let catalog = SettingsCatalog(other, Setting("more", default: 0, suite: suite))
+            #expect(catalog.findProblems().warnings.count == 2)
+            reporter.removeAll()
+            let twice = SettingsSuite.inMemory(sources: [.stored, .stored], reporter: reporter)
+            #expect(Setting("port", default: 5, suite: twice).value == 5)
+            #expect(reporter.errors.map(\.code) == [.conflictingDeclarations])
             reporter.removeAll()
             let sources = [managed, managed, .stored, .commandLine([])]
             let right = SettingsSuite.inMemory(sources: sources, reporter: reporter)
