@@ -193,9 +193,9 @@ extension SettingsEngine {
         // The record of another commit must not use what a failed one has noted.
         defer { if hasRequirements.load(ordering: .acquiring) { state.withLock { $0.held.noteReassigned([:]) } } }
         var unmet: [UnmetWrite] = []
-        let scope = TransactionScope()
+        let scope = hasRequirements.load(ordering: .acquiring) ? TransactionScope() : nil
         defer {
-            scope.performPostponed()
+            scope?.performPostponed()
             for write in unmet { drop(write.key, upTo: write.version, because: write.error) }
         }
         if state.withLock({ $0.pendingWrites.isFlushNeeded }), TransactionScope.current == nil { prepareRequirements() }
@@ -207,7 +207,7 @@ extension SettingsEngine {
                 return result
             }
             var flush = state.withLock { $0.pendingWrites.beginFlush(of: key, into: &transaction) }
-            unmet = scope.run { takeUnmetWrites(of: &flush, outOf: &transaction) }
+            unmet = scope?.run { takeUnmetWrites(of: &flush, outOf: &transaction) } ?? []
             let result = try body(&transaction)
             let delivery = state.withLock { state -> StoreDelivery? in
                 guard let changes = state.pendingWrites.endFlush(flush, in: &transaction) else { return nil }
@@ -380,7 +380,6 @@ extension SettingsEngine {
         of flush: inout PendingWrites.Flush,
         outOf transaction: inout StoreTransaction
     ) -> [UnmetWrite] {
-        guard hasRequirements.load(ordering: .acquiring) else { return [] }
         var unmet: [UnmetWrite] = []
         let (held, pending) = (checkedHeldValues, state.withLock(\.pendingWrites))
         for key in flush.edits.keys.sorted() {
