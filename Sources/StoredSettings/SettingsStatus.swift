@@ -70,7 +70,7 @@ extension FileStore: CheckpointingStore {
     var failedCheckpointCount: Int { schedule.failureCount }
 
     var lastCheckpoint: UInt64? {
-        let time = peek { $0.journal.journal.flatMap { PlacedFile.timeOfLastChange(in: $0.page) } }
+        let time = peek { $0.journal.journal.flatMap { WrittenFile.timeOfLastChange(in: $0.page) } }
         return schedule.lastCheckpoint(at: time)
     }
 }

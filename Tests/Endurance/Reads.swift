@@ -23,7 +23,7 @@ struct Reads {
         }
     }
 
-    /// More than the number of cache stripes, so that some threads share one.
+    /// More than the number of cache slots, so that some threads share one.
     static let readers = 12
 
     /// A value with two equal halves.

@@ -43,7 +43,7 @@ public func hotReadOfDouble(_ settings: HotSettings) -> Double { settings.ratio 
 @inline(never)
 public func hotReadOfEnum(_ settings: HotSettings) -> HotSettings.Level { settings.level }
 
-// These functions retain the value that they copy out of a stripe, which has to happen before they release the stripe.
+// These functions retain the value that they copy out of a slot, which has to happen before they release the slot.
 
 /// Reads a string.
 @inline(never)

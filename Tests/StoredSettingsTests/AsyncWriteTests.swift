@@ -15,14 +15,14 @@ struct AsyncWriteTests {
 
     /// Runs a body with a suite whose journal's lock is held as by another process.
     private func withHeldLock(
-        patience: Duration = noTimeout,
+        timeout: Duration = noTimeout,
         _ body: (_ suite: SettingsSuite, _ setting: Setting<Int>, _ lock: HeldJournalLock) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             // On a busy machine, a test may hold the lock for longer than a process should.
-            let patience = Patience(withoutProgress: patience, withSlowHolder: patience)
-            let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
+            let timeout = LockTimeouts(withoutProgress: timeout, withSlowHolder: timeout)
+            let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writeTimeouts: timeout)
             let suite = SettingsSuite(store: store, reporter: reporter)
             let setting = Setting("n", default: 0, suite: suite)
             try await setting.set(1)
@@ -295,7 +295,7 @@ struct AsyncWriteTests {
     @Test("operations that wait for a process that never releases the lock fail together", .deadlockLimit)
     func failures() async throws {
         // One after another, they would fail after 100 seconds.
-        try await withHeldLock(patience: .seconds(1)) { _, setting, lock in
+        try await withHeldLock(timeout: .seconds(1)) { _, setting, lock in
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<100 {
                     group.addTask {
@@ -365,13 +365,13 @@ struct AsyncWriteTests {
                 return nil
             }
             // On a busy machine, this test may be late to release the lock.
-            let patience = Patience(withoutProgress: noTimeout, withSlowHolder: noTimeout)
+            let timeout = LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout)
             let store = FileStore(
                 path: FilePath(path),
                 system: system,
                 checkpointsInBackground: false,
-                lockPatience: noTimeout,
-                writePatience: patience
+                lockTimeout: noTimeout,
+                writeTimeouts: timeout
             )
             let suite = SettingsSuite(store: store, reporter: reporter)
             try await suite.setStoredValue(1, forKey: "a")
@@ -442,8 +442,8 @@ struct AsyncWriteTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             // On a busy machine, this test may be late to release the lock.
-            let patience = Patience(withoutProgress: noTimeout, withSlowHolder: noTimeout)
-            let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
+            let timeout = LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout)
+            let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writeTimeouts: timeout)
             let problems = Mutex<[String]>([])
             let reporter = CallingReporter { error in
                 // The assignment is reported after the transaction.
@@ -494,7 +494,7 @@ struct AsyncWriteTests {
     @Test("an assignment in a task that cannot be saved is reported once, and saved later", .deadlockLimit)
     func unsaved() async throws {
         // Longer than a busy machine needs for the assignments, which are to wait together.
-        try await withHeldLock(patience: .seconds(2)) { suite, setting, lock in
+        try await withHeldLock(timeout: .seconds(2)) { suite, setting, lock in
             for value in 2...10 { setting.value = value }
             await eventually("the failure is reported") { !reporter.errors.isEmpty }
             #expect(reporter.errors.map(\.code) == [.lockTimedOut])

@@ -65,8 +65,8 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     let cache: ValueCache
     /// Held while a word is written into the cache.
     private let writing = Locked<Void>(())
-    /// The newest decoded value of a store without a version stamp.
-    private let unstamped = Locked<Unstamped?>(nil)
+    /// The newest decoded value of a store without a version.
+    private let unversioned = Locked<Unversioned?>(nil)
     /// The last good value of the key, and the reports about an unusable one.
     let health: ValueHealth
     let lastGoodSearch = LastGoodSearch<Value>()
@@ -79,7 +79,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     /// Whether values under an old key and under the new one were reported.
     private let isOldValueReported = Atomic<Bool>(false)
 
-    private struct Unstamped {
+    private struct Unversioned {
         var version: SettingsEngine.Version
         var value: Value
     }
@@ -88,7 +88,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         self.key = key
         engine = suite.engine
         health = suite.engine.health(ofKey: key.name)
-        cache = ValueCache(localAddress: suite.engine.versionStamp?.localAddress)
+        cache = ValueCache(localAddress: suite.engine.storeVersion?.localAddress)
         layerCaches = suite.layers == nil ? nil : (LayerCache(), LayerCache())
         observedValue = suite.isObservable && suite.layers?.files != nil ? ObservedValue() : nil
         startValue = key.metadata.traits.requiresRestart ? suite.engine.startValue(forKey: key.name) : nil
@@ -131,13 +131,13 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
 
     /// The value, read from the store, and decoded unless the stored value is the one that was decoded last.
     private var slowValue: Value {
-        guard let versionStamp = engine.versionStamp else { return unstampedValue }
-        let (stored, version) = engine.valueAndVersion(for: key.storedKeys, versionStamp)
-        guard ValueCache.fits(Value.self) else { return stripedValue(stored, version, versionStamp) }
+        guard let storeVersion = engine.storeVersion else { return unversionedValue }
+        let (stored, version) = engine.valueAndVersion(for: key.storedKeys, storeVersion)
+        guard ValueCache.fits(Value.self) else { return slotValue(stored, version, storeVersion) }
         let value = value(of: stored)
         writing.withLock { _ in
             // A value that is outdated by now must not replace a newer one.
-            if versionStamp.isCurrent(version) { cache.store(value, version) }
+            if storeVersion.isCurrent(version) { cache.store(value, version) }
         }
         return value
     }
@@ -167,36 +167,36 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         report(naming(SettingsError.ignoredOldKey(old, of: key.name), as: .oldKeyIgnored))
     }
 
-    private func stripedValue(
+    private func slotValue(
         _ stored: StoredValue?,
-        _ version: VersionStamp.Version,
-        _ versionStamp: VersionStamp
+        _ version: StoreVersion.Version,
+        _ storeVersion: StoreVersion
     ) -> Value {
         let origin = origin(of: stored)
         // Another key may have changed.
         if let known = cache.renewedValue(from: origin, version, as: Value.self),
-            layers?.files == nil || versionStamp.isCurrent(version)
+            layers?.files == nil || storeVersion.isCurrent(version)
         {
             return known
         }
         let reading = notedReading(of: stored)
         // With layers that change, the value may be that of a later stored value.
-        if layers?.files == nil || versionStamp.isCurrent(version) {
+        if layers?.files == nil || storeVersion.isCurrent(version) {
             // The last good value can be another one when the same unusable value is stored again.
             cache.store(reading.value, from: origin, isRenewable: !reading.isOfUnusable, version)
         }
         return reading.value
     }
 
-    /// The value of a store without a version stamp, decoded once for each version.
-    private var unstampedValue: Value {
+    /// The value of a store without a version, decoded once for each version.
+    private var unversionedValue: Value {
         // The version is read first. If it is older than the value, the next read decodes once more than necessary.
         let version = engine.version
-        if let known = unstamped.withLock({ $0?.version == version ? $0 : nil }) { return known.value }
+        if let known = unversioned.withLock({ $0?.version == version ? $0 : nil }) { return known.value }
         let value = value(of: storedValue)
-        let old = unstamped.withLock { unstamped in
-            defer { unstamped = Unstamped(version: version, value: value) }
-            return unstamped
+        let old = unversioned.withLock { unversioned in
+            defer { unversioned = Unversioned(version: version, value: value) }
+            return unversioned
         }
         // Outside the lock: the end of a value may run user code.
         _ = consume old

@@ -48,14 +48,14 @@ extension SettingsEngine {
         for _ in 0..<Self.mostCheckAttempts {
             let version = state.withLock { $0.held.version }
             // Reading can record changes of other processes.
-            let moment = CheckScope.run { readMoment() }
-            guard moment.held.isCheckDue else { return }
-            guard moment.held.version == version else { continue }
+            let values = CheckScope.run { readConsistently() }
+            guard values.held.isCheckDue else { return }
+            guard values.held.version == version else { continue }
             let requirements = requirementTable.withLock(\.all)
-            let overtaken = CheckScope.run { moment.pendingWrites.overtaken(by: moment.stored, requirements) }
+            let overtaken = CheckScope.run { values.pendingWrites.overtaken(by: values.stored, requirements) }
             for (key, version, error) in overtaken { drop(key, upTo: version, because: error) }
             guard overtaken.isEmpty else { continue }
-            let check = CheckScope.run { RequirementCheck(requirements, moment, of: self) }
+            let check = CheckScope.run { RequirementCheck(requirements, values, of: self) }
             // Observers and reporters that it calls may change values, which are checked then.
             if end(check, since: version) { return }
         }
@@ -146,8 +146,8 @@ struct RequirementCheck {
     private let held: HeldValues
     private let pending: PendingWrites
 
-    init(_ requirements: [Requirement], _ moment: SettingsEngine.Moment, of engine: SettingsEngine) {
-        (stored, held, pending) = (moment.stored, moment.held, moment.pendingWrites)
+    init(_ requirements: [Requirement], _ values: SettingsEngine.ConsistentRead, of engine: SettingsEngine) {
+        (stored, held, pending) = (values.stored, values.held, values.pendingWrites)
         var unmet: [Requirement] = []
         for requirement in requirements {
             requirement.prepare(value)

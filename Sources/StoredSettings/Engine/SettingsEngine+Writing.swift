@@ -85,7 +85,7 @@ extension SettingsEngine {
         do {
             if try writeLater(edits) { return }
             guard withUnsafeCurrentTask(body: { $0 != nil }) else { return try write(edits) }
-            try writeBriefly(edits)
+            try writeWithinLimit(edits)
         } catch {
             keep(edits, after: error, report)
         }
@@ -131,7 +131,7 @@ extension SettingsEngine {
     static let longestWaitInTask = Duration.milliseconds(20)
 
     /// Stores values unless that takes long, because the thread may be one of the few that run tasks.
-    private func writeBriefly(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
+    private func writeWithinLimit(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
         // While earlier values wait, another one need not try.
         let isWaiting = isSavingInBackground.isSet
         try WaitLimit.run(for: isWaiting ? .zero : Self.longestWaitInTask) { try write(edits) }
@@ -283,7 +283,7 @@ extension SettingsEngine {
 
     private func keep(_ value: StoredValue?, forKey key: String, isRetried: Bool = true) {
         // Values that other processes have stored before must not be mistaken for newer ones later.
-        versionStamp?.mustLook()
+        storeVersion?.mustLook()
         let delivery = withValue(forKey: key) { old, state in
             state.pendingWrites.keep(value, forKey: key)
             self.pendingWritesChanged()

@@ -9,8 +9,8 @@ import Synchronization
 /// Locks are taken in the order store, engine, subscriber. No method calls the store while it holds the engine's lock.
 package final class SettingsEngine: Sendable {
     package let store: any SettingsStore
-    /// The store's version stamp; `nil` for a store that has to be called to find out whether anything has changed.
-    let versionStamp: VersionStamp?
+    /// The store's version; `nil` for a store that has to be called to find out whether anything has changed.
+    let storeVersion: StoreVersion?
     let state: EngineState
     /// The settings that are in use.
     ///
@@ -67,10 +67,10 @@ package final class SettingsEngine: Sendable {
     /// Creates an engine without reporters, which receives nothing until it is set as the store's observer.
     init(store: any SettingsStore, ownsStore: Bool) {
         self.store = store
-        versionStamp = (store as? any VersionedStore)?.versionStamp
+        storeVersion = (store as? any VersionedStore)?.storeVersion
         self.ownsStore = ownsStore
         isStorageAvailable = !(store is UnavailableStore)
-        state = EngineState(State(pendingWrites: PendingWrites(isSavedLater: isStorageAvailable)), versionStamp)
+        state = EngineState(State(pendingWrites: PendingWrites(isSavedLater: isStorageAvailable)), storeVersion)
     }
 
     deinit {
@@ -144,17 +144,17 @@ extension SettingsEngine {
     /// Invalidates all caches.
     func invalidate() {
         pendingVersion.add(1, ordering: .releasing)
-        versionStamp?.invalidate()
+        storeVersion?.invalidate()
     }
 
     /// The newest value of a key, saved or pending, and its version.
     func valueAndVersion(
         forKey key: String,
-        _ versionStamp: VersionStamp
-    ) -> (value: StoredValue?, version: VersionStamp.Version) {
+        _ storeVersion: StoreVersion
+    ) -> (value: StoredValue?, version: StoreVersion.Version) {
         readingChecked {
             store.withValue(forKey: key) { stored in
-                state.withLock { state in (state.value(forKey: key, over: stored), versionStamp.version) }
+                state.withLock { state in (state.value(forKey: key, over: stored), storeVersion.version) }
             }
         }
     }
@@ -335,12 +335,12 @@ struct EngineState: ~Copyable, Sendable {
     private let state: Locked<SettingsEngine.State>
     private let isPlainFlag: Atomic<Bool>
     private let checkWord = Atomic<UInt64>(0)
-    private let versionStamp: VersionStamp?
+    private let storeVersion: StoreVersion?
 
-    init(_ state: consuming sending SettingsEngine.State, _ versionStamp: VersionStamp?) {
+    init(_ state: consuming sending SettingsEngine.State, _ storeVersion: StoreVersion?) {
         isPlainFlag = Atomic(state.isPlain)
-        versionStamp?.needsChanges.store(state.needsChanges, ordering: .relaxed)
-        self.versionStamp = versionStamp
+        storeVersion?.needsChanges.store(state.needsChanges, ordering: .relaxed)
+        self.storeVersion = storeVersion
         self.state = Locked(state)
     }
 
@@ -357,7 +357,7 @@ struct EngineState: ~Copyable, Sendable {
             defer {
                 isPlainFlag.store(state.isPlain, ordering: .releasing)
                 checkWord.store(state.held.progress.word, ordering: .releasing)
-                versionStamp?.needsChanges.store(state.needsChanges, ordering: .releasing)
+                storeVersion?.needsChanges.store(state.needsChanges, ordering: .releasing)
             }
             return try body(&state)
         }
@@ -374,8 +374,8 @@ extension SettingsEngine.State {
 // MARK: - One consistent read
 
 extension SettingsEngine {
-    /// The values of all keys at one moment.
-    struct Moment: Sendable {
+    /// The values of all keys, of one consistent read.
+    struct ConsistentRead: Sendable {
         /// The values in the store.
         let stored: [String: StoredValue]
         let pendingWrites: PendingWrites
@@ -393,33 +393,33 @@ extension SettingsEngine {
         }
     }
 
-    /// Reads the store and what readers see in place of its values, at one moment.
-    func readMoment() -> Moment {
+    /// Reads the store and what readers see in place of its values, in one consistent read.
+    func readConsistently() -> ConsistentRead {
         while true {
             let version = pendingVersion.load(ordering: .acquiring)
             let stored = store.contents()
-            let moment = state.withLock { state -> Moment? in
+            let values = state.withLock { state -> ConsistentRead? in
                 // A pending write that has ended since is not in these contents, and is not pending either.
                 guard pendingVersion.load(ordering: .relaxed) == version else { return nil }
-                return Moment(stored: stored, pendingWrites: state.pendingWrites, held: state.held)
+                return ConsistentRead(stored: stored, pendingWrites: state.pendingWrites, held: state.held)
             }
-            if let moment { return moment }
+            if let values { return values }
         }
     }
 
     /// The newest values of all keys, saved or pending.
     package func contents() -> [String: StoredValue] {
-        readingChecked { readMoment().visible }
+        readingChecked { readConsistently().visible }
     }
 
     /// The newest values of all keys, and those that are used instead because the others do not meet a requirement.
     func checkedContents() -> (assigned: [String: StoredValue], held: [String: StoredValue?]) {
-        let moment = readingChecked { readMoment() }
-        return (moment.assigned, moment.usedHeldValues)
+        let values = readingChecked { readConsistently() }
+        return (values.assigned, values.usedHeldValues)
     }
 
     /// The newest values of all keys, saved or pending, whether they meet the requirements or not.
-    package func uncheckedContents() -> [String: StoredValue] { readMoment().assigned }
+    package func uncheckedContents() -> [String: StoredValue] { readConsistently().assigned }
 }
 
 // MARK: - Layers

@@ -51,15 +51,15 @@ extension SettingsEngine {
     /// The newest value of a setting, saved or pending, and its version.
     func valueAndVersion(
         for keys: StoredKeys,
-        _ versionStamp: VersionStamp
-    ) -> (value: StoredValue?, version: VersionStamp.Version) {
-        var (value, version) = valueAndVersion(forKey: keys.current, versionStamp)
+        _ storeVersion: StoreVersion
+    ) -> (value: StoredValue?, version: StoreVersion.Version) {
+        var (value, version) = valueAndVersion(forKey: keys.current, storeVersion)
         guard value == nil, !keys.old.isEmpty else { return (value, version) }
         for _ in 0..<Self.maximumReads {
             value = self.value(for: keys)
             // With an older version, the value is not cached.
-            if value != nil || versionStamp.isCurrent(version) { break }
-            version = valueAndVersion(forKey: keys.current, versionStamp).version
+            if value != nil || storeVersion.isCurrent(version) { break }
+            version = valueAndVersion(forKey: keys.current, storeVersion).version
         }
         return (value, version)
     }

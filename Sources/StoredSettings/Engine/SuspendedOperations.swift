@@ -150,7 +150,7 @@ extension SettingsEngine {
     /// - Returns: The result; `nil` if it would have had to wait. Then the body has not run.
     fileprivate func withoutWaiting<Result>(_ body: () throws -> Result) throws -> Result? {
         // A store of an application may wait all the same.
-        guard versionStamp != nil else { return nil }
+        guard storeVersion != nil else { return nil }
         do {
             return try WaitLimit.run(for: .zero, body)
         } catch  where error.isCaused(by: WaitLimitError.self) {

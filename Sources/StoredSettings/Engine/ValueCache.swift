@@ -8,13 +8,13 @@ public import Synchronization
 /// A value of at most 8 bytes that is copied bit by bit is stored in a word. It is read with loads alone: without a lock, a
 /// call or a reference count. Beside the value, the cache stores the contents of two version words, one that this process
 /// changes and one that other processes change as well. The value is current while both words have these contents.
-/// For other types the word is the address of a ``StripedCache``.
+/// For other types the word is the address of a ``CacheSlots``.
 ///
 /// Unchecked: the memory is only accessed through atomics. The setting's box owns it and everything that it refers to, and
 /// each owner of a cache owns the box as well.
 @usableFromInline
 struct ValueCache: @unchecked Sendable {
-    /// `nil` for a store without a version stamp.
+    /// `nil` for a store without a version.
     @usableFromInline let words: UnsafeMutablePointer<Atomic<UInt64>>?
 
     // The indices of the words. The first one is 0 while the others are written.
@@ -22,7 +22,7 @@ struct ValueCache: @unchecked Sendable {
     @usableFromInline static var localAddress: Int { 1 }
     @usableFromInline static var shared: Int { 2 }
     @usableFromInline static var sharedAddress: Int { 3 }
-    /// The bits of the value, or the address of the stripes.
+    /// The bits of the value, or the address of the slots.
     @usableFromInline static var bits: Int { 4 }
     static let count = 5
 
@@ -31,15 +31,15 @@ struct ValueCache: @unchecked Sendable {
         _isPOD(type) && MemoryLayout<Value>.size <= MemoryLayout<UInt64>.size
     }
 
-    /// The value, from the word or from a stripe; `nil` if this thread does not find the newest one.
+    /// The value, from the word or from a slot; `nil` if this thread does not find the newest one.
     @inlinable
     func currentValue<Value>(as type: Value.Type) -> Value? {
         guard !Self.fits(type) else { return load(as: type) }
-        guard let stripe = takeCurrent() else { return nil }
-        defer { stripe.pointee.release() }
-        // The contents of the stripes were written by the setting's box, which has one type of values. A current stripe
+        guard let slot = takeCurrent() else { return nil }
+        defer { slot.pointee.release() }
+        // The contents of the slots were written by the setting's box, which has one type of values. A current slot
         // has contents.
-        let content = stripe.pointee.content.unsafelyUnwrapped
+        let content = slot.pointee.content.unsafelyUnwrapped
         return content.assumingMemoryBound(to: CachedValue<Value>.self).pointee.value
     }
 
@@ -87,7 +87,7 @@ extension ValueCache {
     ///
     /// No copy may be used afterwards.
     func deallocate<Value>(_ type: Value.Type) {
-        if !Self.fits(type) { stripes?.deallocate(type) }
+        if !Self.fits(type) { slots?.deallocate(type) }
         words?.deinitialize(count: Self.count)
         words?.deallocate()
     }
@@ -95,7 +95,7 @@ extension ValueCache {
     /// Writes a value into the word.
     ///
     /// The caller excludes other writers.
-    func store<Value>(_ value: Value, _ version: VersionStamp.Version) {
+    func store<Value>(_ value: Value, _ version: StoreVersion.Version) {
         guard let words else { return }
         var bits: UInt64 = 0
         withUnsafeMutableBytes(of: &bits) { $0.storeBytes(of: value, as: Value.self) }
@@ -110,38 +110,38 @@ extension ValueCache {
 // MARK: - Types that do not fit
 
 extension ValueCache {
-    /// Takes a stripe with the newest value.
+    /// Takes a slot with the newest value.
     ///
-    /// - Returns: The stripe, with contents, to be released as soon as the value is copied; `nil` if it is outdated.
+    /// - Returns: The slot, with contents, to be released as soon as the value is copied; `nil` if it is outdated.
     @usableFromInline
-    func takeCurrent() -> UnsafeMutablePointer<Stripe>? {
-        guard let words, let stripe = stripes?.take() else { return nil }
+    func takeCurrent() -> UnsafeMutablePointer<CacheSlot>? {
+        guard let words, let slot = slots?.take() else { return nil }
         let localAddress = words[Self.localAddress].load(ordering: .relaxed)
-        if stripe.pointee.content != nil, stripe.pointee.version.isCurrent(localAddress: localAddress) { return stripe }
-        stripe.pointee.release()
+        if slot.pointee.content != nil, slot.pointee.version.isCurrent(localAddress: localAddress) { return slot }
+        slot.pointee.release()
         return nil
     }
 
-    private var stripes: StripedCache? {
-        words.flatMap { StripedCache(address: $0[Self.bits].load(ordering: .acquiring)) }
+    private var slots: CacheSlots? {
+        words.flatMap { CacheSlots(address: $0[Self.bits].load(ordering: .acquiring)) }
     }
 
-    /// The value in this thread's stripe if it was decoded from the same stored value.
+    /// The value in this thread's slot if it was decoded from the same stored value.
     ///
     /// It is then marked as current.
-    func renewedValue<Value>(from stored: StoredValue?, _ version: VersionStamp.Version, as type: Value.Type) -> Value?
+    func renewedValue<Value>(from stored: StoredValue?, _ version: StoreVersion.Version, as type: Value.Type) -> Value?
     {
-        guard let stripe = stripes?.take() else { return nil }
-        defer { stripe.pointee.release() }
-        // The contents of the stripes were written by the setting's box, which has one type of values.
-        guard let content = stripe.pointee.content?.assumingMemoryBound(to: CachedValue<Value>.self),
+        guard let slot = slots?.take() else { return nil }
+        defer { slot.pointee.release() }
+        // The contents of the slots were written by the setting's box, which has one type of values.
+        guard let content = slot.pointee.content?.assumingMemoryBound(to: CachedValue<Value>.self),
             content.pointee.isRenewable, content.pointee.stored == stored
         else { return nil }
-        stripe.pointee.version = version
+        slot.pointee.version = version
         return content.pointee.value
     }
 
-    /// Writes a value into this thread's stripe.
+    /// Writes a value into this thread's slot.
     ///
     /// - Parameters:
     ///   - value: The value.
@@ -152,22 +152,22 @@ extension ValueCache {
         _ value: Value,
         from stored: StoredValue?,
         isRenewable: Bool,
-        _ version: VersionStamp.Version
+        _ version: StoreVersion.Version
     ) {
-        guard let stripe = makeStripes()?.take() else { return }
-        let old = stripe.pointee.content
-        stripe.pointee.content = CachedValue(value, from: stored, isRenewable: isRenewable).allocate()
-        stripe.pointee.version = version
-        stripe.pointee.release()
+        guard let slot = makeSlots()?.take() else { return }
+        let old = slot.pointee.content
+        slot.pointee.content = CachedValue(value, from: stored, isRenewable: isRenewable).allocate()
+        slot.pointee.version = version
+        slot.pointee.release()
         // Last: the end of a value may run user code.
         CachedValue<Value>.free(old)
     }
 
-    /// The stripes, created if there are none yet.
-    private func makeStripes() -> StripedCache? {
+    /// The slots, created if there are none yet.
+    private func makeSlots() -> CacheSlots? {
         guard let words else { return nil }
-        if let stripes { return stripes }
-        let new = StripedCache()
+        if let slots { return slots }
+        let new = CacheSlots()
         let (isFirst, known) = words[Self.bits]
             .compareExchange(
                 expected: 0,
@@ -176,38 +176,38 @@ extension ValueCache {
             )
         guard !isFirst else { return new }
         new.deallocate(Never.self)
-        return StripedCache(address: known)
+        return CacheSlots(address: known)
     }
 }
 
-// MARK: - Stripes
+// MARK: - Slots
 
 /// Copies of a setting's decoded value, one for each of a few groups of threads, for values that do not fit into a word.
 ///
-/// A reader owns the stripe of its group while it copies the value: one atomic write takes it, another one releases it. A
-/// reader never waits. It tries the next stripe when one is taken, and reads the value from the store when all are taken.
+/// A reader owns the slot of its group while it copies the value: one atomic write takes it, another one releases it. A
+/// reader never waits. It tries the next slot when one is taken, and reads the value from the store when all are taken.
 /// So concurrent readers seldom meet, and an interrupted thread delays no other.
 ///
-/// Unchecked: the contents of a stripe are accessed only by the thread that has taken it. The setting's box owns the
+/// Unchecked: the contents of a slot are accessed only by the thread that has taken it. The setting's box owns the
 /// memory, and each owner of a cache owns the box.
-struct StripedCache: @unchecked Sendable {
+struct CacheSlots: @unchecked Sendable {
     private static let count = 8
-    /// At least a line of the processor's cache, so that no two stripes share one.
+    /// At least a line of the processor's cache, so that no two slots share one.
     private static let stride = 128
 
     private let memory: UnsafeMutableRawPointer
 
-    /// The stripes at an ``address``; `nil` for 0.
+    /// The slots at an ``address``; `nil` for 0.
     init?(address: UInt64) {
         guard let memory = UnsafeMutableRawPointer(bitPattern: UInt(address)) else { return nil }
         self.memory = memory
     }
 
-    /// Creates empty stripes.
+    /// Creates empty slots.
     init() {
         memory = .allocate(byteCount: Self.count * Self.stride, alignment: Self.stride)
         for index in 0..<Self.count {
-            (memory + index * Self.stride).initializeMemory(as: Stripe.self, to: Stripe())
+            (memory + index * Self.stride).initializeMemory(as: CacheSlot.self, to: CacheSlot())
         }
     }
 
@@ -218,45 +218,45 @@ struct StripedCache: @unchecked Sendable {
     /// No copy may be used afterwards.
     func deallocate<Value>(_ type: Value.Type) {
         for index in 0..<Self.count {
-            let stripe = stripe(index)
-            CachedValue<Value>.free(stripe.pointee.content)
-            stripe.deinitialize(count: 1)
+            let slot = slot(index)
+            CachedValue<Value>.free(slot.pointee.content)
+            slot.deinitialize(count: 1)
         }
         memory.deallocate()
     }
 
-    /// Takes the stripe of this thread, or another one that is free.
+    /// Takes the slot of this thread, or another one that is free.
     ///
-    /// - Returns: The stripe, to be released at once; `nil` when all are taken.
-    func take() -> UnsafeMutablePointer<Stripe>? {
+    /// - Returns: The slot, to be released at once; `nil` when all are taken.
+    func take() -> UnsafeMutablePointer<CacheSlot>? {
         let first = Self.index(ofThread: SystemCalls.currentThread())
         for offset in 0..<Self.count {
-            let stripe = stripe((first + offset) % Self.count)
-            if stripe.pointee.take() { return stripe }
+            let slot = slot((first + offset) % Self.count)
+            if slot.pointee.take() { return slot }
         }
         return nil
     }
 
-    /// The index of the stripe that a thread tries first; `thread` is an address of its stack.
+    /// The index of the slot that a thread tries first; `thread` is an address of its stack.
     ///
     /// Neighboring stacks, usually 8 MiB and a page of 4, 16 or 64 KiB apart, have different indices.
     static func index(ofThread thread: UInt) -> Int {
         Int((thread >> 12 &+ thread >> 16) % UInt(count))
     }
 
-    private func stripe(_ index: Int) -> UnsafeMutablePointer<Stripe> {
-        (memory + index * Self.stride).assumingMemoryBound(to: Stripe.self)
+    private func slot(_ index: Int) -> UnsafeMutablePointer<CacheSlot> {
+        (memory + index * Self.stride).assumingMemoryBound(to: CacheSlot.self)
     }
 }
 
 /// A place for one decoded value, taken by one thread at a time.
 @usableFromInline
-struct Stripe: ~Copyable {
+struct CacheSlot: ~Copyable {
     @usableFromInline let isTaken = Atomic(false)
     /// A ``CachedValue`` of the setting's type; `nil` at first.
     @usableFromInline var content: UnsafeMutableRawPointer?
     /// The version of the contents.
-    var version = VersionStamp.Version(local: 0, address: 0, shared: 0)
+    var version = StoreVersion.Version(local: 0, address: 0, shared: 0)
 
     init() {}
 
@@ -264,7 +264,7 @@ struct Stripe: ~Copyable {
         isTaken.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged
     }
 
-    /// Releases the stripe.
+    /// Releases the slot.
     ///
     /// An exchange, as in `Mutex`, although the old value is not used. The optimizer moves a retain of the copied value past
     /// a store, because a store cannot release an object. By then another thread may have freed the contents. It moves

@@ -5,14 +5,14 @@ extension SettingsError {
     ///
     /// - Parameters:
     ///   - path: The lock's file.
-    ///   - patience: The time that the set has waited.
+    ///   - timeout: The time that the set has waited.
     ///   - process: The ID of the process that holds the lock; `nil` if it is unknown.
     /// - Returns: The error.
-    static func lockTimedOut(_ path: FilePath, after patience: Duration, process: UInt64? = nil) -> SettingsError {
+    static func lockTimedOut(_ path: FilePath, after timeout: Duration, process: UInt64? = nil) -> SettingsError {
         let holder = process.map { "process \($0)" } ?? "another process"
         return SettingsError(
             .lockTimedOut,
-            fact: "\(holder) has held the lock for \(inWords(patience)) without progress",
+            fact: "\(holder) has held the lock for \(inWords(timeout)) without progress",
             consequence: "nothing is changed",
             remedy: process.map { "wait for process \($0), resume it if it is stopped, or end it" }
                 ?? "find the process that has \(path.name) open, and wait for it, resume it or end it",

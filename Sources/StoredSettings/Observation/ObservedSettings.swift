@@ -93,9 +93,9 @@ extension SettingsEngine {
 
     /// Adds the subscriber, so that every change after the next read is delivered.
     private func beginDelivery() {
-        // Only for stores without a version stamp. The library's own stores start to watch soon after the first read, so
+        // Only for stores without a version. The library's own stores start to watch soon after the first read, so
         // that a read creates no directory.
-        if versionStamp == nil { store.watch() }
+        if storeVersion == nil { store.watch() }
         observed.begin(with: self)
         withValue(forKey: "") { _, state in
             guard !self.isObserved.load(ordering: .relaxed) else { return }

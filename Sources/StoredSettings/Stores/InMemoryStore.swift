@@ -14,7 +14,7 @@ public final class InMemoryStore: SettingsStore {
 
     private let state: Locked<State>
     private let writer = Locked<Void>(())
-    package let versionStamp = VersionStamp()
+    package let storeVersion = StoreVersion()
     private let reason: String
 
     /// Creates a store.
@@ -97,7 +97,7 @@ public final class InMemoryStore: SettingsStore {
                 state.values[change.key] = change.new
             }
             state.version &+= 1
-            versionStamp.invalidate()
+            storeVersion.invalidate()
             return state.observer?.record(StoreCommit(changes: changes, origin: .local)) ?? .none
         }
     }

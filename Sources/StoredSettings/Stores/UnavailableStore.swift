@@ -6,8 +6,8 @@
 ///
 /// The engine holds assigned values as pending writes and never retries them.
 final class UnavailableStore: VersionedStore {
-    /// The engine reads these values, and invalidates this stamp when they change.
-    let versionStamp = VersionStamp()
+    /// The engine reads these values, and invalidates this version when they change.
+    let storeVersion = StoreVersion()
     private let cause: SettingsError
 
     /// Creates a store for values that cannot be stored.

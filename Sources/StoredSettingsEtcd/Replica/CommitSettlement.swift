@@ -108,7 +108,7 @@ struct CommitSettlement {
             return .overtaken
         }
         // The events that the watch has received since decide.
-        let seconds = isKnown ? ReplicaCommitter.patience : replica.configuration.timeout.seconds
+        let seconds = isKnown ? ReplicaCommitter.timeout : replica.configuration.timeout.seconds
         _ = await replica.wait(for: seconds) { state in
             state.revision >= header.revision || state.sent.outcome(of: id) != .unseen
         }

@@ -37,7 +37,7 @@ extension EtcdStore {
         /// How long to try to find out the outcome of a commit whose answer was lost.
         package var settlingTime = Duration.seconds(30)
         /// How long the events of an own commit wait for its sender, which notifies the subscribers before it returns.
-        var senderPatience = Duration.seconds(1)
+        var senderTimeout = Duration.seconds(1)
 
         /// Creates the default configuration.
         public init() {}

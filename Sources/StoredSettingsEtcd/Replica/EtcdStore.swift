@@ -48,7 +48,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
         replica.close()
     }
 
-    package var versionStamp: VersionStamp { replica.versionStamp }
+    package var storeVersion: StoreVersion { replica.storeVersion }
 
     // MARK: - Reading
 

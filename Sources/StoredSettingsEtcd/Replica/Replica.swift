@@ -18,7 +18,7 @@ final class Replica: Sendable {
     let changes = ChangeSignal()
     /// Signals that a caller waits for a connection, so that the next attempt begins at once.
     let connectionWishes = ChangeSignal()
-    let versionStamp = VersionStamp()
+    let storeVersion = StoreVersion()
     /// Held for a whole commit, including the user's body.
     let writer = Locked<Void>(())
     /// The replica and the pending assignments on the disk; `nil` if there is no file for them.
@@ -55,7 +55,7 @@ final class Replica: Sendable {
             executor: thread
         )
         keys = Result { () throws(SettingsError) in try KeySpace.reserve(layout.prefix, transport) }
-        var state = ReplicaState(layout, versionStamp)
+        var state = ReplicaState(layout, storeVersion)
         if case .failure(let error) = keys { (state.isClosed, state.problem) = (true, error) }
         self.state = Locked(state)
         let prefix = String(decoding: layout.prefix, as: UTF8.self)

@@ -226,7 +226,7 @@ struct ReplicaCommitter {
     // MARK: - After a conflict
 
     /// How long to wait for the events of another commit before the contents are read again, in seconds.
-    static let patience = 0.25
+    static let timeout = 0.25
 
     private func awaitChanges(
         with result: EtcdTransactionResult,
@@ -239,7 +239,7 @@ struct ReplicaCommitter {
             || revision < base.headRevision
         var isCurrent = false
         if !isOlder {
-            isCurrent = await replica.wait(for: Self.patience) { state in
+            isCurrent = await replica.wait(for: Self.timeout) { state in
                 state.revision > base.revision && state.headRevision >= revision
             }
         }

@@ -75,7 +75,7 @@ final class ReplicaLink: Sendable {
         var isUrgent = false
         switch error.code {
         case .compacted, .futureRevision, .responseTooLarge:
-            replica.update { $0.distrust() }
+            replica.update { $0.markUnreliable() }
         case .permissionDenied, .authenticationFailed, .malformedResponse, .rejected:
             isUrgent = true
         default: break
@@ -165,8 +165,8 @@ final class ReplicaLink: Sendable {
             case .applied: return true
             case .gap: return false
             case .own(let id):
-                let patience = replica.configuration.senderPatience.seconds
-                let isApplied = await replica.wait(for: patience) { !$0.sent.contains(id) }
+                let timeout = replica.configuration.senderTimeout.seconds
+                let isApplied = await replica.wait(for: timeout) { !$0.sent.contains(id) }
                 if Task.isCancelled { return true }
                 if !isApplied { replica.update { $0.sent.abandon(id) } }
             }

@@ -52,10 +52,10 @@ struct ReplicaState {
     /// The error that prevents a current read.
     var problem: SettingsError?
     var effects = Effects()
-    private let versionStamp: VersionStamp
+    private let storeVersion: StoreVersion
 
-    init(_ layout: ReplicaLayout, _ versionStamp: VersionStamp) {
-        (self.layout, self.versionStamp) = (layout, versionStamp)
+    init(_ layout: ReplicaLayout, _ storeVersion: StoreVersion) {
+        (self.layout, self.storeVersion) = (layout, storeVersion)
         contents = ReplicaContents(layout)
     }
 
@@ -152,7 +152,7 @@ struct ReplicaState {
     }
 
     /// Requires that the contents are compared with those of a server before a commit is based on them.
-    mutating func distrust() { isVerified = false }
+    mutating func markUnreliable() { isVerified = false }
 
     /// Requires that the whole contents are read, because events are lost.
     mutating func forgetHistory() { (isVerified, isHistoryLost) = (false, true) }
@@ -343,7 +343,7 @@ struct ReplicaState {
         guard !changes.isEmpty else { return }
         for change in changes { visible[change.key] = change.new }
         version &+= 1
-        versionStamp.invalidate()
+        storeVersion.invalidate()
         guard let observer else { return }
         effects.observers.append(observer)
         effects.deliveries.append(observer.record(StoreCommit(changes: changes, origin: origin)))

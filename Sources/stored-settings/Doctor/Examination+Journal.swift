@@ -64,7 +64,7 @@ extension Examination {
                 )
             )
         }
-        if journal.page[JournalHeader.distrustedWord] != 0 {
+        if journal.page[JournalHeader.unreliableWord] != 0 {
             add(
                 Finding(
                     .journal,

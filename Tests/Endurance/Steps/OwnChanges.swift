@@ -8,7 +8,7 @@ import Synchronization
 /// The changes that this process makes beside those of a ``Stepper``, and the checks of both.
 struct OwnChanges {
     /// How long a change waits for a stopped process before it is canceled.
-    private static let patience = Duration.milliseconds(30)
+    private static let timeout = Duration.milliseconds(30)
     /// The time within which a canceled change has to return.
     ///
     /// On a busy machine, its thread may have to wait.
@@ -63,7 +63,7 @@ struct OwnChanges {
             }
             end.signal()
         }
-        if end.wait(timeout: .now() + Self.patience.seconds) == .timedOut {
+        if end.wait(timeout: .now() + Self.timeout.seconds) == .timedOut {
             task.cancel()
             guard end.wait(timeout: .now() + Self.cancellationLimit.seconds) == .success else {
                 throw Failure("a canceled change does not return")

@@ -17,7 +17,7 @@ extension EtcdStore.Configuration {
         configuration.requestTimeout = noTimeout
         configuration.settlingTime = noTimeout
         configuration.firstReadTimeout = noTimeout
-        configuration.senderPatience = noTimeout
+        configuration.senderTimeout = noTimeout
         return configuration
     }
 }

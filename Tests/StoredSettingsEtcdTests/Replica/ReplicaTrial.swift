@@ -39,7 +39,7 @@ final class ReplicaTrial {
 
     static let layout = ReplicaLayout(prefix: "p")
 
-    var state = ReplicaState(layout, VersionStamp())
+    var state = ReplicaState(layout, StoreVersion())
     let observer = Observer()
 
     init() {

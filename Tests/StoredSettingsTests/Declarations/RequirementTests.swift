@@ -25,8 +25,8 @@ struct RequirementTests {
             var suites: [SettingsSuite] = []
             try await body(path) {
                 // On a busy machine, a test may hold the lock for longer than a process should.
-                let patience = Patience(withoutProgress: noTimeout, withSlowHolder: noTimeout)
-                let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
+                let timeout = LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout)
+                let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writeTimeouts: timeout)
                 let suite = SettingsSuite(store: store, reporter: reporter)
                 suites.append(suite)
                 return (store, PoolSettings(suite))

@@ -250,7 +250,7 @@ struct HotReadTests {
         let port = Setting("port", default: 1, suite: suite)
         try suite.transaction { _ in port.value = 2 }
         #expect(port.value == 2)
-        #expect(store.versionStamp.isCurrent(store.versionStamp.version))
+        #expect(store.storeVersion.isCurrent(store.storeVersion.version))
     }
 
     @Test(
@@ -262,7 +262,7 @@ struct HotReadTests {
         let distance = UInt(8_192 + pageSize) << 10
         for _ in 0..<100 {
             let first = UInt.random(in: 1 << 40..<1 << 46) & ~0xFFF
-            let indices = (0..<8).map { StripedCache.index(ofThread: first + $0 * distance) }
+            let indices = (0..<8).map { CacheSlots.index(ofThread: first + $0 * distance) }
             #expect(zip(indices, indices.dropFirst()).allSatisfy { $0 != $1 })
             #expect(Set(indices).count >= (pageSize == 16 ? 4 : 7))
         }

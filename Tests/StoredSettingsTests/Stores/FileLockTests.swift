@@ -53,8 +53,8 @@ struct FileLockTests {
 
     /// Waits for a lock that is never released, and returns the elapsed time and the error.
     private func wait(
-        patience: Duration = FileLock.patience,
-        slowPatience: Duration? = nil,
+        timeout: Duration = FileLock.timeout,
+        slowTimeout: Duration? = nil,
         holder: LockHolder? = nil,
         isHolderShown: Bool = false,
         progress: (Duration) -> UInt64 = { _ in 0 }
@@ -69,8 +69,8 @@ struct FileLockTests {
                     try FileLock.acquire(
                         file,
                         system,
-                        patience: patience,
-                        slowPatience: slowPatience,
+                        timeout: timeout,
+                        slowTimeout: slowTimeout,
                         clock: time.clock,
                         holder: { holder },
                         unannounced: { isHolderShown ? LockHolder(ofLockOn: file, system) : nil },
@@ -101,7 +101,7 @@ struct FileLockTests {
     func endlessProgress(hasHolder: Bool) async throws {
         let current = try #require(LockHolder.current)
         let holder = hasHolder ? current : nil
-        let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder) {
+        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder) {
             UInt64($0 / .seconds(1))
         }
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
@@ -112,7 +112,7 @@ struct FileLockTests {
     @Test("goes on for two minutes while the holder is running and shows no progress")
     func slowHolder() async throws {
         let holder = try #require(LockHolder.current)
-        let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
+        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder)
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
         #expect(error.fact.hasPrefix("process \(holder.process) has held the lock for 120 seconds"))
         #expect(error.remedy == "wait for process \(holder.process), resume it if it is stopped, or end it")
@@ -121,7 +121,7 @@ struct FileLockTests {
     @Test("a holder that has made progress within two minutes is not reported to have made none")
     func slowHolderWithProgress() async throws {
         let holder = try #require(LockHolder.current)
-        let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder) {
+        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder) {
             $0 < .seconds(60) ? 0 : 1
         }
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
@@ -133,7 +133,7 @@ struct FileLockTests {
     func reusedProcessID() async throws {
         var holder = try #require(LockHolder.current)
         holder.start += 1
-        let (waited, _) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
+        let (waited, _) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder)
         #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
     }
 
@@ -141,24 +141,24 @@ struct FileLockTests {
     @Test("a running holder that has not announced itself is given 30 seconds, and is named")
     func unannouncedHolder() async throws {
         let current = try #require(LockHolder.current)
-        let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, isHolderShown: true)
+        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, isHolderShown: true)
         #expect((.seconds(30) ... .seconds(30.1)).contains(waited))
         #expect(error.fact.hasPrefix("process \(current.process) has held the lock for 30 seconds"))
     }
 
     @Test("a process that exits waits for two seconds, also for a running holder that has not announced itself")
     func unannouncedHolderAtExit() async throws {
-        let limit = CheckpointSchedule.patienceAtEnd
-        let (waited, _) = try await wait(patience: limit, slowPatience: limit, isHolderShown: true)
+        let limit = CheckpointSchedule.timeoutAtEnd
+        let (waited, _) = try await wait(timeout: limit, slowTimeout: limit, isHolderShown: true)
         #expect((.seconds(2) ... .seconds(2.1)).contains(waited))
     }
     #endif
 
-    @Test("a holder in another PID namespace has the patience of a slow holder and is not named")
+    @Test("a holder in another PID namespace has the timeout of a slow holder and is not named")
     func otherNamespace() async throws {
         var holder = try #require(LockHolder.current)
         holder.namespace += 1
-        let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
+        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder)
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
         #expect(error.fact.hasPrefix("another process"))
     }
@@ -173,7 +173,7 @@ struct FileLockTests {
         #expect(holder.mayBeRunning)
         process.signal(SIGSTOP)
         await eventually("the process is stopped") { !holder.mayBeRunning }
-        let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
+        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder)
         #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
         #expect(error.fact == "process \(holder.process) has held the lock for 5 seconds without progress")
     }
@@ -182,7 +182,7 @@ struct FileLockTests {
 @Suite("An explicit checkpoint during another process's checkpoint")
 struct SlowCheckpointTests {
     @Test(
-        "a checkpoint waits for a slow disk far beyond its patience, also when the journal is replaced meanwhile",
+        "a checkpoint waits for a slow disk far beyond its timeout, also when the journal is replaced meanwhile",
         arguments: [false, true]
     )
     func slowDisk(isReplaced: Bool) async throws {
@@ -197,14 +197,14 @@ struct SlowCheckpointTests {
                 mayEnd.waitUntilSignaled()
             }
             let counter = CallCounter(path + ".lock")
-            let patience = Duration.milliseconds(50)
+            let timeout = Duration.milliseconds(50)
             let holder = makeStore(path, drafting.system)
             let waiter = FileStore(
                 path: path,
                 system: counter.system,
                 checkpointsInBackground: false,
                 journalBound: 256,
-                lockPatience: patience
+                lockTimeout: timeout
             )
             try holder.write { $0["a"] = 1 }
             try waiter.write { $0["b"] = 2 }
@@ -220,8 +220,8 @@ struct SlowCheckpointTests {
                 let result = Result { try waiter.checkpoint() }
                 outcome.withLock { $0 = result }
             }
-            await eventually("the checkpoint has waited for a multiple of its patience") {
-                // Two attempts are 2 ms apart at most, so 100 attempts take longer than the patience.
+            await eventually("the checkpoint has waited for a multiple of its timeout") {
+                // Two attempts are 2 ms apart at most, so 100 attempts take longer than the timeout.
                 counter.count(.lock) > 100 || outcome.withLock { $0 != nil }
             }
             #expect(outcome.withLock { $0 == nil }, "the checkpoint has failed")
@@ -273,7 +273,7 @@ struct SlowCheckpointTests {
                 path: path,
                 system: counter.system,
                 checkpointsInBackground: false,
-                lockPatience: noTimeout
+                lockTimeout: noTimeout
             )
             try store.write { $0["a"] = 1 }
             let first = try HeldLock(path + ".lock")

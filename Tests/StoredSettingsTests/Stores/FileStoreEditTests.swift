@@ -178,7 +178,7 @@ struct FileStoreEditTests {
             store.schedule.hasCommitted.store(true, ordering: .relaxed)
             try store.checkpoint()
             #expect(symlink("b/settings.json", path + ".new") == 0 && rename(path + ".new", path) == 0)
-            store.versionStamp.mustLook()
+            store.storeVersion.mustLook()
             try store.commit { $0["n"] = 2 }
             #expect(FileManager.default.fileExists(atPath: directory + "/b/settings.json.journal"))
             #expect(makeStore(path).value(forKey: "n") == 2)

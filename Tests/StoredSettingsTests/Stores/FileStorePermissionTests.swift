@@ -180,7 +180,7 @@ struct FileStorePermissionTests {
     }
 
     @Test("a user that has lost access to the settings file cannot read later values through an open journal")
-    func exposedJournal() async throws {
+    func readableJournal() async throws {
         try await withSettingsPath { path in
             try path.overwriteFile(with: "{}")
             #expect(chmod(path, 0o644) == 0)

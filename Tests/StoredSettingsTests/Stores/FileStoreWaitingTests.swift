@@ -28,12 +28,12 @@ struct FileStoreWaitingTests {
                 waiting.withLock { $0 = nil }
                 return nil
             }
-            let patience = Patience(withoutProgress: .milliseconds(20), withSlowHolder: .milliseconds(20))
+            let timeout = LockTimeouts(withoutProgress: .milliseconds(20), withSlowHolder: .milliseconds(20))
             let store = FileStore(
                 path: FilePath(path),
                 system: system,
                 checkpointsInBackground: false,
-                writePatience: patience
+                writeTimeouts: timeout
             )
             try store.commit { $0["a"] = 1 }
             let lock = try HeldJournalLock(besideFileAt: path)
@@ -59,8 +59,8 @@ struct FileStoreWaitingTests {
     @Test("a process that cannot checkpoint, because another process holds the lock, can still set values")
     func stuckCheckpoint() async throws {
         try await withSettingsPath { path in
-            let patience = Patience(withoutProgress: .milliseconds(20), withSlowHolder: .milliseconds(20))
-            let store = FileStore(path: FilePath(path), lockPatience: .milliseconds(20), writePatience: patience)
+            let timeout = LockTimeouts(withoutProgress: .milliseconds(20), withSlowHolder: .milliseconds(20))
+            let store = FileStore(path: FilePath(path), lockTimeout: .milliseconds(20), writeTimeouts: timeout)
             let suite = SettingsSuite(store: store, reporter: reporter)
             let lock = try HeldLock(path + ".lock")
             try await suite.setStoredValue(1, forKey: "a")

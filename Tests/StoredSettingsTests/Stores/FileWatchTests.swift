@@ -18,7 +18,7 @@ struct FileWatchTests {
             try store.commit { $0["n"] = 1 }
             try store.checkpoint()
             store.watch()
-            let before = store.versionStamp.version.local
+            let before = store.storeVersion.version.local
             for round in 0..<200 {
                 for name in ["other", "settings.json.lock", "settings.json.last-good", "settings.json.new"] {
                     try "\(directory)/\(name)".overwriteFile(with: "\(round)")
@@ -28,10 +28,10 @@ struct FileWatchTests {
             }
             try path.replaceFile(with: #"{"n": 2}"#)
             await eventually("the edit is noticed") {
-                store.versionStamp.contentsVersion.map { _ in store.withValue(forKey: "n") { $0 } == 2 } ?? false
+                store.storeVersion.contentsVersion.map { _ in store.withValue(forKey: "n") { $0 } == 2 } ?? false
             }
             // One check per event of the edit, and one after the file has settled.
-            #expect(store.versionStamp.version.local - before < 20)
+            #expect(store.storeVersion.version.local - before < 20)
             store.close()
         }
     }
@@ -134,19 +134,19 @@ struct FileWatchTests {
         try await withTemporaryDirectory { directory in
             var isInTime = false
             while !isInTime {
-                let cached = Mutex<(versionStamp: VersionStamp, version: VersionStamp.Version)?>(nil)
+                let cached = Mutex<(storeVersion: StoreVersion, version: StoreVersion.Version)?>(nil)
                 let isStale = Mutex<Bool?>(nil)
                 let system = SystemCalls { call, path in
                     guard call == .watch, path.hasPrefix(directory), let cached = cached.withLock({ $0 }) else {
                         return nil
                     }
-                    isStale.withLock { $0 = $0 ?? !cached.versionStamp.isCurrent(cached.version) }
+                    isStale.withLock { $0 = $0 ?? !cached.storeVersion.isCurrent(cached.version) }
                     return nil
                 }
                 let store = FileStore(path: directory + "/settings.json", system: system)
                 let start = ContinuousClock.now
                 #expect(store.contents() == [:])
-                cached.withLock { $0 = (store.versionStamp, store.versionStamp.version) }
+                cached.withLock { $0 = (store.storeVersion, store.storeVersion.version) }
                 // What is cached later may miss the last look before the watch, which begins after a second.
                 isInTime = ContinuousClock.now - start < .seconds(0.5)
                 if isInTime {

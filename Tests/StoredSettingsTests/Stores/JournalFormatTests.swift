@@ -101,7 +101,7 @@ struct JournalFormatTests {
             try await suite.setStoredValue(1, forKey: "a")
             try await suite.checkpoint()
             let old = try #require(store.peek { $0.journal.journal })
-            old.distrust()
+            old.markUnreliable()
             try await suite.setStoredValue(2, forKey: "a")
             try await suite.synchronize()
             #expect(store.peek { $0.journal.journal } !== old)
@@ -123,7 +123,7 @@ struct JournalFormatTests {
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             let old = try #require(store.peek { $0.journal.journal })
-            old.distrust()
+            old.markUnreliable()
             try store.synchronize()
             #expect(store.peek { $0.journal.journal } !== old)
             // No checkpoint in between, because it would show the same.

@@ -59,8 +59,8 @@ struct JournalLockTests {
             let journal = try open(path)
             #expect(try journal.acquireLockIfFree())
             let acquisitions = journal.lock.acquisitions
-            let patience = Patience(withoutProgress: .milliseconds(100), withSlowHolder: .milliseconds(100))
-            let error = expectError(.lockTimedOut) { try journal.acquireLock(patience) }
+            let timeout = LockTimeouts(withoutProgress: .milliseconds(100), withSlowHolder: .milliseconds(100))
+            let error = expectError(.lockTimedOut) { try journal.acquireLock(timeout) }
             #expect(error?.fact.contains("process \(SystemCalls.currentProcess())") == true)
             #expect(journal.lock.isHeld && journal.lock.acquisitions == acquisitions)
             journal.unlock()
@@ -75,13 +75,13 @@ struct JournalLockTests {
             let (earlier, later) = (try open(path), try open(path))
             #expect(try earlier.acquireLockIfFree())
             let word = earlier.page[JournalHeader.lockWord]
-            let patience = Patience(withoutProgress: .milliseconds(500), withSlowHolder: .milliseconds(500))
+            let timeout = LockTimeouts(withoutProgress: .milliseconds(500), withSlowHolder: .milliseconds(500))
             // A thread holds the lock.
-            expectError(.lockTimedOut) { try later.acquireLock(patience) }
+            expectError(.lockTimedOut) { try later.acquireLock(timeout) }
             earlier.unlock()
             // Another program has copied the file while the lock was held, and now writes the copy into it.
             earlier.page[JournalHeader.lockWord] = word
-            #expect(try later.acquireLock(patience) == .unknown)
+            #expect(try later.acquireLock(timeout) == .unknown)
             later.unlock()
             #expect(!earlier.lock.isHeld)
         }
@@ -121,8 +121,8 @@ struct JournalLockTests {
             // As if the holder had not recorded itself yet, after one that has ended.
             first.page[JournalHeader.writerWord] = UInt64(Int32.max)
             first.page[JournalHeader.writerTokenWord] &+= 1
-            let patience = Patience(withoutProgress: .milliseconds(50), withSlowHolder: .milliseconds(50))
-            #expect(settingsError { _ = try second.acquireLock(patience) }?.code == .lockTimedOut)
+            let timeout = LockTimeouts(withoutProgress: .milliseconds(50), withSlowHolder: .milliseconds(50))
+            #expect(settingsError { _ = try second.acquireLock(timeout) }?.code == .lockTimedOut)
             first.unlock()
         }
     }
@@ -155,7 +155,7 @@ struct JournalLockTests {
             first.page[JournalHeader.claimWord] = time << 32 | 77
             async let waiter: Void = blocking {
                 do {
-                    _ = try second.acquireLock(Patience(withoutProgress: noTimeout, withSlowHolder: noTimeout))
+                    _ = try second.acquireLock(LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout))
                 } catch {
                     Issue.record(error)
                 }
@@ -181,8 +181,8 @@ struct JournalLockTests {
             let finding = Mutex<JournalLock.Finding?>(nil)
             async let waiter: Void = blocking {
                 do {
-                    let patience = Patience(withoutProgress: noTimeout, withSlowHolder: noTimeout)
-                    let found = try second.acquireLock(patience)
+                    let timeout = LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout)
+                    let found = try second.acquireLock(timeout)
                     finding.withLock { $0 = found }
                 } catch {
                     Issue.record(error)

@@ -210,14 +210,14 @@ struct UnpublishedRecordTests {
     )
     func editAfterRename(isTimeSet: Bool) async throws {
         try await withSettingsPath(inMemory: true) { path in
-            let placed = Interruption(after: .rename) { $0 == path }
-            let store = makeStore(path, placed.system)
+            let written = Interruption(after: .rename) { $0 == path }
+            let store = makeStore(path, written.system)
             let other = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(other.value(forKey: "a") == 1)
             try store.commit { $0["b"] = 1 }
-            placed.run {
+            written.run {
                 let text = try path.fileContents
                 try path.overwriteFile(with: text.replacingOccurrences(of: "\"a\": 1", with: "\"a\": 7"))
                 // Like a program that copies a file together with its time of modification.
@@ -225,7 +225,7 @@ struct UnpublishedRecordTests {
                 if isTimeSet { try FileManager.default.setAttributes(old, ofItemAtPath: path) }
             }
             try store.checkpoint()
-            #expect(placed.hasRun)
+            #expect(written.hasRun)
             for store in [store, other] {
                 store.lookAndWait()
                 await eventually("the edit is read") { store.value(forKey: "a") == 7 }

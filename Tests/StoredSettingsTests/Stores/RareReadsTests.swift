@@ -164,7 +164,7 @@ struct RareReadsTests {
             try writer.checkpoint()
             var status = stat()
             #expect(stat(path, &status) == 0)
-            let placed = FileStatus(status)
+            let written = FileStatus(status)
             let descriptor = open(path, O_WRONLY)
             #expect(pwrite(descriptor, "{\n  \"a\": 2", 10, 0) == 10)
             await eventually("the time of the last change is another one") {
@@ -172,7 +172,7 @@ struct RareReadsTests {
                 #expect(futimens(descriptor, &times) == 0)
                 var now = stat()
                 #expect(fstat(descriptor, &now) == 0)
-                return FileStatus(now).changed != placed.changed
+                return FileStatus(now).changed != written.changed
             }
             close(descriptor)
             reader.lookAndWait()

@@ -88,7 +88,7 @@ struct ReplacedJournalTests {
                 try await writer.setStoredValue(.string("\(round)"), forKey: "text")
                 #expect(number.value == round && text.value == "\(round)")
                 let old = try #require(stores[0].peek { $0.journal.journal })
-                old.distrust()
+                old.markUnreliable()
                 try await writer.synchronize()
                 #expect(stores[0].peek { $0.journal.journal } !== old)
                 // Not in between, so that the reader has the old one still.
@@ -140,7 +140,7 @@ struct ReplacedJournalTests {
             #expect(reader.contents() == ["a": 1])
             let journal = try #require(reader.peek { $0.journal.journal })
             known.withLock { $0 = journal }
-            journal.distrust()
+            journal.markUnreliable()
             try store.synchronize()
             #expect(renames.withLock { $0 } == 1)
             #expect(!journal.isBeingReplaced && journal.isRetired)
@@ -153,7 +153,7 @@ struct ReplacedJournalTests {
             let stores = (0..<2).map { _ in makeStore(path) }
             func replace() throws {
                 let old = try #require(stores[0].peek { $0.journal.journal })
-                old.distrust()
+                old.markUnreliable()
                 try stores[0].synchronize()
                 #expect(stores[0].peek { $0.journal.journal } !== old)
             }

@@ -175,7 +175,7 @@ struct SingleWriteTests {
             let store = try openStore(path, #"{"a": 1}"#)
             try path.replaceFile(with: #"{"a": 2}"#)
             // A watch has reported the edit.
-            store.versionStamp.mustLook()
+            store.storeVersion.mustLook()
             try set(1, "a", in: store)
             #expect(self.store(path).contents() == ["a": 1, "first": 1])
         }

@@ -52,14 +52,14 @@ extension FileStore {
         system: SystemCalls = SystemCalls(),
         checkpointsInBackground: Bool = true,
         journalBound: Int = 1 << 22,
-        lockPatience: Duration = FileLock.patience
+        lockTimeout: Duration = FileLock.timeout
     ) {
         self.init(
             path: FilePath(path),
             system: system,
             checkpointsInBackground: checkpointsInBackground,
             journalBound: journalBound,
-            lockPatience: lockPatience
+            lockTimeout: lockTimeout
         )
     }
 }

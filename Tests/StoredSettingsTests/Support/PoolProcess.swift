@@ -15,12 +15,12 @@ struct PoolProcess {
     init(_ path: String, _ reporter: any SettingsReporter, _ system: SystemCalls = SystemCalls()) {
         self.path = path
         // On a busy machine, a test may hold the lock for longer than a process should.
-        let patience = Patience(withoutProgress: noTimeout, withSlowHolder: noTimeout)
+        let timeout = LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout)
         store = FileStore(
             path: FilePath(path),
             system: system,
             checkpointsInBackground: false,
-            writePatience: patience
+            writeTimeouts: timeout
         )
         pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
         limit = Setting("limit", default: 900, suite: pool.suite)

@@ -16,13 +16,13 @@ package struct CheckpointLock {
     ///
     /// - Parameters:
     ///   - file: The settings file.
-    ///   - patience: How long to wait.
+    ///   - timeout: How long to wait.
     ///   - journal: Returns the journal, whose header shows the holder of the lock and its progress.
     /// - Returns: The lock.
     /// - Throws: ``SystemError``, or ``SettingsError`` if the other process does not release the lock.
     static func acquire(
         for file: SettingsFile,
-        _ patience: Patience,
+        _ timeout: LockTimeouts,
         journal: () -> Journal?
     ) throws -> CheckpointLock {
         for _ in 0..<Checkpointer.mostPlans {
@@ -30,8 +30,8 @@ package struct CheckpointLock {
             try FileLock.acquire(
                 lock.handle,
                 file.system,
-                patience: patience.withoutProgress,
-                slowPatience: patience.withSlowHolder,
+                timeout: timeout.withoutProgress,
+                slowTimeout: timeout.withSlowHolder,
                 holder: { journal().flatMap { LockHolder(of: .checkpoint, in: $0.page) } },
                 unannounced: { LockHolder(ofLockOn: lock.handle, file.system) },
                 progress: { journal().map { LockHolder.progress(in: $0.page) &+ ($0.current?.epoch.serial ?? 0) } ?? 0 }

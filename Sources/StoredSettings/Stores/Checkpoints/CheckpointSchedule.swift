@@ -11,9 +11,9 @@ final class CheckpointSchedule: Sendable {
     /// How often to postpone a checkpoint because of further sets.
     static let mostChecks = 9
     /// How long to leave the checkpoint to the process that committed, in seconds.
-    static let courtesy = 0.5
+    static let requestDelay = 0.5
     /// How long to wait for a checkpoint of another process when this one exits.
-    static let patienceAtEnd = Duration.seconds(2)
+    static let timeoutAtEnd = Duration.seconds(2)
     /// The delay after the first failed checkpoint.
     ///
     /// It doubles with each further failure, up to `longestRetryDelay`.

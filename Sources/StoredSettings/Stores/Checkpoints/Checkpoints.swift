@@ -17,13 +17,13 @@ struct Checkpoints {
         if let problem = store.peek({ $0.journal.problem }) { throw problem }
         // Without a journal there is nothing to checkpoint, and no file has to be created.
         guard store.peek({ $0.journal.journal != nil }) else { return }
-        let patience = Patience(
-            withoutProgress: store.lockPatience,
-            withSlowHolder: max(store.lockPatience, FileLock.slowPatience)
+        let timeout = LockTimeouts(
+            withoutProgress: store.lockTimeout,
+            withSlowHolder: max(store.lockTimeout, FileLock.slowTimeout)
         )
         store.findLastGoodValues()
         do {
-            try FileHandle.reopening { try Checkpointer.run(store, acquireLock(patience), patience: patience) }
+            try FileHandle.reopening { try Checkpointer.run(store, acquireLock(timeout), timeout: timeout) }
             noteSuccess()
         } catch let error as OutdatedCopyError {
             throw error.error
@@ -33,8 +33,8 @@ struct Checkpoints {
         }
     }
 
-    private func acquireLock(_ patience: Patience) throws -> CheckpointLock {
-        try .acquire(for: file, patience) {
+    private func acquireLock(_ timeout: LockTimeouts) throws -> CheckpointLock {
+        try .acquire(for: file, timeout) {
             store.peek { $0.journal.journal }
         }
     }
@@ -66,7 +66,7 @@ extension Checkpoints {
         }
         if isUrgent, !schedule.isBackingOff { runSoon() }
         guard schedule.isScheduled.set() else { return }
-        checkWhenIdle(after: isOwn ? CheckpointSchedule.interval : CheckpointSchedule.courtesy, seen: 0, checks: 0)
+        checkWhenIdle(after: isOwn ? CheckpointSchedule.interval : CheckpointSchedule.requestDelay, seen: 0, checks: 0)
     }
 
     /// Starts a checkpoint without waiting for a pause, unless one is in progress.
@@ -105,7 +105,7 @@ extension Checkpoints {
             store.findLastGoodValues()
             let isMade = try FileHandle.reopening {
                 guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return false }
-                try Checkpointer.run(store, lock, patience: Patience())
+                try Checkpointer.run(store, lock, timeout: LockTimeouts())
                 return true
             }
             guard isMade else { return schedule(isOwn: false) }
@@ -163,9 +163,9 @@ extension Checkpoints {
         guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isCheckpointed else { return }
         store.findLastGoodValues()
         do {
-            let limit = CheckpointSchedule.patienceAtEnd
-            let patience = Patience(withoutProgress: limit, withSlowHolder: limit)
-            try FileHandle.reopening { try Checkpointer.run(store, acquireLock(patience), patience: patience) }
+            let limit = CheckpointSchedule.timeoutAtEnd
+            let timeout = LockTimeouts(withoutProgress: limit, withSlowHolder: limit)
+            try FileHandle.reopening { try Checkpointer.run(store, acquireLock(timeout), timeout: timeout) }
         } catch let error as OutdatedCopyError {
             report(error.error)
         } catch {
@@ -188,7 +188,7 @@ struct Checkpointer {
     private let store: FileStore
     private let lock: CheckpointLock
     /// How long to wait for the journal's lock.
-    private let patience: Patience
+    private let timeout: LockTimeouts
     private var effects = Effects()
     /// What did not prevent the file from being written.
     private var problems: [SettingsError] = []
@@ -198,8 +198,8 @@ struct Checkpointer {
     /// How often to start again after another program has changed the file, before the checkpoint fails.
     static let mostPlans = 20
 
-    private init(_ store: FileStore, _ lock: CheckpointLock, _ patience: Patience) {
-        (self.store, self.lock, self.patience) = (store, lock, patience)
+    private init(_ store: FileStore, _ lock: CheckpointLock, _ timeout: LockTimeouts) {
+        (self.store, self.lock, self.timeout) = (store, lock, timeout)
     }
 
     /// Makes checkpoints until no other program has changed the file meanwhile.
@@ -207,11 +207,11 @@ struct Checkpointer {
     /// - Parameters:
     ///   - store: The store.
     ///   - lock: The checkpoint lock, which is released afterwards.
-    ///   - patience: How long to wait for the journal's lock.
+    ///   - timeout: How long to wait for the journal's lock.
     /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be written; ``OutdatedCopyError`` if it is
     ///   written, and the last good copy is outdated.
-    static func run(_ store: FileStore, _ lock: CheckpointLock, patience: Patience) throws {
-        var checkpointer = Checkpointer(store, lock, patience)
+    static func run(_ store: FileStore, _ lock: CheckpointLock, timeout: LockTimeouts) throws {
+        var checkpointer = Checkpointer(store, lock, timeout)
         if let page = checkpointer.page { LockHolder.current?.store(as: .checkpoint, in: page) }
         // After the lock is released: a subscriber may make a checkpoint.
         defer {
@@ -294,7 +294,7 @@ struct Checkpointer {
             self.effects = effects
         }
         return try store.withWriter { failure in
-            let locker = JournalLocker(store, patience: patience, mustBeTrusted: true)
+            let locker = JournalLocker(store, timeout: timeout, mustBeTrusted: true)
             let (journal, _) = try locker.lock(&failure, &effects) { _ in }
             defer { journal.unlock() }
             return try store.withState(&effects) { try body(journal, &$0) }
@@ -418,19 +418,19 @@ extension Checkpointer {
             let page = journal.page
             if plan.status != nil { copy.place(in: page) }
             // The words of the header first: a process that sees the file finds them.
-            let placed = PlacedFile(draft.reading.status, replacing: plan.status, after: page)
-            PlacedFile.noteChange(of: nil, in: page)
-            placed.store(in: page)
+            let written = WrittenFile(draft.reading.status, replacing: plan.status, after: page)
+            WrittenFile.noteChange(of: nil, in: page)
+            written.store(in: page)
             guard let (reading, isOverwritten) = try file.place(draft, over: plan.status, &copy) else { return nil }
             if isOverwritten {
                 // Its times differ from those of the draft.
-                placed.with(fingerprint: PlacedFile.fingerprint(of: reading.status)).store(in: page)
+                written.with(fingerprint: WrittenFile.fingerprint(of: reading.status)).store(in: page)
                 copy.noteOverwriting(in: page)
             } else if plan.status == nil {
                 copy.place(in: page)
             }
-            PlacedFile.noteChange(of: reading.status, in: page)
-            state.notePlaced(reading, lineage: placed.lineage, plan.contents)
+            WrittenFile.noteChange(of: reading.status, in: page)
+            state.noteWritten(reading, editVersion: written.editVersion, plan.contents)
             return (reading, isOverwritten)
         }
     }
@@ -458,7 +458,7 @@ extension Checkpointer {
         var problem: SettingsError?
         try withExclusiveJournal { journal, state in
             guard journal === plan.journal, let epoch = journal.current?.epoch, epoch.epoch == plan.epoch,
-                !journal.isDistrusted
+                !journal.isUnreliable
             else { return }
             // The header with this epoch is on the disk.
             journal.page[JournalHeader.limitWord] = 0

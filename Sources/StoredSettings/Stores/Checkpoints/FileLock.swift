@@ -2,13 +2,13 @@
 // See Documentation/Decisions/Journal-and-locks.md, "Writers take turns with a word of shared memory".
 
 /// How long to wait for a lock.
-struct Patience {
+struct LockTimeouts {
     /// How long to wait while no other process makes progress.
-    var withoutProgress = FileLock.patience
+    var withoutProgress = FileLock.timeout
     /// How long to wait without progress for a process that is known to run.
     ///
     /// It may be waiting for a slow disk.
-    var withSlowHolder = FileLock.slowPatience
+    var withSlowHolder = FileLock.slowTimeout
 }
 
 /// Locks a file, so that its writers in all processes take turns.
@@ -16,15 +16,15 @@ struct Patience {
 /// The lock is an `flock`, which the system releases when its holder dies.
 enum FileLock {
     /// How long to wait while no other process makes progress.
-    static let patience = Duration.seconds(5)
+    static let timeout = Duration.seconds(5)
 
     /// How long to wait for a process that is known to run.
     ///
     /// It may be waiting for a slow disk.
-    static let slowPatience = Duration.seconds(120)
+    static let slowTimeout = Duration.seconds(120)
 
     /// How long to wait in all, whatever progress there is: a process may show progress and never release the lock.
-    static let longestWait = slowPatience
+    static let longestWait = slowTimeout
 
     /// How time passes while a process waits.
     struct Clock {
@@ -46,14 +46,14 @@ enum FileLock {
     /// Waits for the lock.
     ///
     /// `flock` is not fair: a writer can starve while other writers continue without a pause. That is not a failure. So
-    /// the time without progress is limited to `patience`, and the time in all to ``longestWait``.
+    /// the time without progress is limited to `timeout`, and the time in all to ``longestWait``.
     ///
     /// - Parameters:
     ///   - file: The file to lock.
     ///   - system: The system calls to use.
-    ///   - patience: How long to wait without progress.
-    ///   - slowPatience: How long to wait without progress while the holder is known to run; `nil` for no longer than
-    ///     `patience`.
+    ///   - timeout: How long to wait without progress.
+    ///   - slowTimeout: How long to wait without progress while the holder is known to run; `nil` for no longer than
+    ///     `timeout`.
     ///   - clock: The clock to use.
     ///   - holder: Returns the process that has announced that it holds the lock.
     ///   - unannounced: Returns the process that holds the lock as the system shows it. It is asked after a long wait.
@@ -62,8 +62,8 @@ enum FileLock {
     static func acquire(
         _ file: FileHandle,
         _ system: SystemCalls,
-        patience: Duration = patience,
-        slowPatience: Duration? = nil,
+        timeout: Duration = timeout,
+        slowTimeout: Duration? = nil,
         clock: Clock = Clock(),
         holder: () -> LockHolder? = { nil },
         unannounced: () -> LockHolder? = { nil },
@@ -75,8 +75,8 @@ enum FileLock {
         }
         try wait(
             for: file.path,
-            patience: patience,
-            slowPatience: slowPatience,
+            timeout: timeout,
+            slowTimeout: slowTimeout,
             clock: clock,
             holder: holder,
             unannounced: unannounced,
@@ -90,9 +90,9 @@ enum FileLock {
     ///
     /// - Parameters:
     ///   - path: The path of the locked file.
-    ///   - patience: How long to wait without progress.
-    ///   - slowPatience: How long to wait without progress while the holder is known to run; `nil` for no longer than
-    ///     `patience`.
+    ///   - timeout: How long to wait without progress.
+    ///   - slowTimeout: How long to wait without progress while the holder is known to run; `nil` for no longer than
+    ///     `timeout`.
     ///   - clock: The clock to use.
     ///   - holder: Returns the process that has announced that it holds the lock and is slow.
     ///   - unannounced: Returns another process that is known to hold the lock. While it runs, it is given some more time: a
@@ -103,8 +103,8 @@ enum FileLock {
     /// - Throws: The error of an attempt, or ``SettingsError`` if another process does not release the lock.
     static func wait(
         for path: FilePath,
-        patience: Duration,
-        slowPatience: Duration?,
+        timeout: Duration,
+        slowTimeout: Duration?,
         clock: Clock,
         holder: () -> LockHolder?,
         unannounced: () -> LockHolder? = { nil },
@@ -115,8 +115,8 @@ enum FileLock {
         // Time in which this process could not run, such as while a container was paused, does not count: the holder
         // may have been paused as well.
         var (waited, withoutProgress) = (Duration.zero, Duration.zero)
-        let slowPatience = slowPatience ?? patience
-        let unannouncedPatience = min(patience * unannouncedFactor, slowPatience)
+        let slowTimeout = slowTimeout ?? timeout
+        let unannouncedTimeout = min(timeout * unannouncedFactor, slowTimeout)
         var pause = shortestPause
         var state = progress()
         while try !attempt() {
@@ -126,15 +126,15 @@ enum FileLock {
                 // A process that has just made progress is about to release the lock, so the next tries follow quickly.
                 (state, withoutProgress, pause) = (newState, .zero, shortestPause)
             }
-            if withoutProgress >= patience {
+            if withoutProgress >= timeout {
                 let isSlow =
-                    withoutProgress < slowPatience && holder()?.mayBeRunning == true
-                    || withoutProgress < unannouncedPatience && unannounced()?.mayBeRunning == true
+                    withoutProgress < slowTimeout && holder()?.mayBeRunning == true
+                    || withoutProgress < unannouncedTimeout && unannounced()?.mayBeRunning == true
                 guard isSlow else {
                     throw SettingsError.lockTimedOut(path, after: withoutProgress, process: name()?.visibleProcess)
                 }
             }
-            guard waited < max(longestWait, patience) else { throw SettingsError.lockBusy(path, after: waited) }
+            guard waited < max(longestWait, timeout) else { throw SettingsError.lockBusy(path, after: waited) }
             let before = clock.now()
             clock.sleep(pause)
             let elapsed = min(clock.now() - before, longestCountedPause)

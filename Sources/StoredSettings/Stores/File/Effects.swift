@@ -107,9 +107,9 @@ extension FileStore {
             guard let self else { return }
             schedule.isLookScheduled.clear()
             peek { $0.watch }?.retry()
-            versionStamp.mustLook()
+            storeVersion.mustLook()
             // Under the state lock: a subscriber that is added later finds that a look is due.
-            if peek({ $0.isTransientFailure || versionStamp.needsChanges.load(ordering: .acquiring) }) { look() }
+            if peek({ $0.isTransientFailure || storeVersion.needsChanges.load(ordering: .acquiring) }) { look() }
         }
     }
 
@@ -119,7 +119,7 @@ extension FileStore {
         guard WorkScheduler.isAnyStarved, TransactionScope.current == nil else { return }
         if !schedule.isShortageReported.exchange(true, ordering: .relaxed) {
             // Caches may contain values that were read before this was known.
-            versionStamp.invalidate()
+            storeVersion.invalidate()
             peek { $0.observer }?.report(.noThread(file.path))
         }
         WaitLimit.runWithout {

@@ -31,16 +31,16 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     let waiters = Atomic(0)
     /// Held by the thread that reads the file.
     let reloader = Locked<Void>(())
-    let versionStamp = VersionStamp(
+    let storeVersion = StoreVersion(
         isLooking: true,
         sharedWord: JournalHeader.positionWord,
         idWord: JournalHeader.idWord
     )
     let schedule: CheckpointSchedule
     /// How long an explicit checkpoint waits for a process that makes no progress.
-    let lockPatience: Duration
+    let lockTimeout: Duration
     /// How long a commit waits for the journal's lock.
-    let writePatience: Patience
+    let writeTimeouts: LockTimeouts
     /// The last good copy as it was read for an unusable value.
     let lastGoodCopy = Locked<SettingsFile.Reading?>(nil)
     private let closer = FirstThread()
@@ -53,21 +53,21 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     ///   - checkpointsInBackground: Whether a checkpoint writes the file automatically, a little after the last set.
     ///   - journalBound: The length of the journal, in bytes, above which a checkpoint is due at once. After it, the
     ///     journal is shortened even if new records have been appended.
-    ///   - lockPatience: How long an explicit checkpoint waits for a process that makes no progress.
-    ///   - writePatience: How long a commit waits for the journal's lock.
+    ///   - lockTimeout: How long an explicit checkpoint waits for a process that makes no progress.
+    ///   - writeTimeouts: How long a commit waits for the journal's lock.
     init(
         path: FilePath,
         system: SystemCalls = SystemCalls(),
         checkpointsInBackground: Bool = true,
         journalBound: Int = 1 << 22,
-        lockPatience: Duration = FileLock.patience,
-        writePatience: Patience = Patience()
+        lockTimeout: Duration = FileLock.timeout,
+        writeTimeouts: LockTimeouts = LockTimeouts()
     ) {
-        self.writePatience = writePatience
-        self.lockPatience = lockPatience
+        self.writeTimeouts = writeTimeouts
+        self.lockTimeout = lockTimeout
         file = SettingsFile(path: path, system: system)
         schedule = CheckpointSchedule(isActive: checkpointsInBackground, journalBound: journalBound)
-        state = Locked(FileStoreState(file, versionStamp, schedule))
+        state = Locked(FileStoreState(file, storeVersion, schedule))
     }
 
     deinit {
@@ -133,7 +133,7 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
 
 extension FileStore {
     func version() -> UInt64 {
-        versionStamp.contentsVersion ?? withCurrentState { $0.version }
+        storeVersion.contentsVersion ?? withCurrentState { $0.version }
     }
 
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
@@ -181,7 +181,7 @@ extension FileStore {
     ///   - lookingAtFile: Whether to look at the file even if no event has reported a change.
     ///   - effects: Receives what to do afterwards.
     func reloadIfDue(lookingAtFile: Bool = false, _ effects: inout Effects) {
-        guard lookingAtFile || versionStamp.contentsVersion == nil else { return }
+        guard lookingAtFile || storeVersion.contentsVersion == nil else { return }
         let reload = withState(&effects) { state in
             state.refresh(lookingAtFile: lookingAtFile)
             return state.isClosed ? nil : state.reload
@@ -235,12 +235,12 @@ extension FileStore {
     ) throws -> Result {
         try withEffects { effects in
             // A failure that no longer exists must not make this change fail.
-            if !isBlind, peek({ $0.settings.failure?.isUnknown == true }) { versionStamp.mustLook() }
+            if !isBlind, peek({ $0.settings.failure?.isUnknown == true }) { storeVersion.mustLook() }
             var changed: Journal?
             let result = try withWriter { failure in
                 // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
                 if let failure, failure.time > begin { throw failure.error }
-                let locker = JournalLocker(self, patience: writePatience, mustBeTrusted: mustBeTrusted)
+                let locker = JournalLocker(self, timeout: writeTimeouts, mustBeTrusted: mustBeTrusted)
                 let (journal, (contents, version, unknown)) = try locker.lock(&failure, &effects) {
                     ($0.contents, $0.version, $0.unknownContents)
                 }
@@ -259,7 +259,7 @@ extension FileStore {
             }
             if let changed {
                 changed.notifyWatchers()
-                let end = JournalPosition(word: versionStamp.seenWord).end
+                let end = JournalPosition(word: storeVersion.seenWord).end
                 checkpoints.schedule(isOwn: true, isUrgent: Int(end) > schedule.journalBound)
             }
             return result
@@ -327,7 +327,7 @@ extension FileStore {
                     try file.system.synchronizeDirectory(journal.file.path.directory)
                 } catch {
                     // The name may never reach the disk, so a new file has to receive it.
-                    journal.distrust()
+                    journal.markUnreliable()
                     throw error
                 }
                 withEffects { effects in
@@ -460,7 +460,7 @@ extension FileStore {
             }
             guard let journal else { return .notPossible }
             do {
-                guard try journal.acquireLock(writePatience) == .free else {
+                guard try journal.acquireLock(writeTimeouts) == .free else {
                     journal.unlock()
                     return .notPossible
                 }
@@ -539,7 +539,7 @@ extension FileStore {
         (state.journal.position, state.journal.seen) = (position, position.word)
         let old = state.replace(value, at: place, forKey: key)
         state.noteRecord(of: key, over: old, end: position.end)
-        versionStamp.advance(toSeen: position.word, version: state.version)
+        storeVersion.advance(toSeen: position.word, version: state.version)
         let delivery = state.delivery(ofChange: key, from: old, to: value)
         return .done(journal, delivery, isUrgent: Int(position.end) > schedule.journalBound)
     }
@@ -564,7 +564,7 @@ extension FileStoreState {
     /// Reads the records that other processes have appended, if that is all there is to do and no subscriber waits for them.
     fileprivate mutating func replayRecords(of current: Journal) {
         guard current.published.word != journal.seen, isUndisturbed(current),
-            !versionStamp.needsChanges.load(ordering: .acquiring)
+            !storeVersion.needsChanges.load(ordering: .acquiring)
         else { return }
         replayJournal()
         publishVersion()
@@ -572,13 +572,13 @@ extension FileStoreState {
 
     private func isUndisturbed(_ current: Journal) -> Bool {
         journal.journal === current && isOpened && !isClosed && reload == nil && settings.failure == nil
-            && !journal.isTroubled && versionStamp.isCurrent(atSeen: journal.seen, version: version)
+            && !journal.isFailing && storeVersion.isCurrent(atSeen: journal.seen, version: version)
             && current.isUndisturbed
     }
 
     /// Records a change with the observer, if that needs it.
     fileprivate func delivery(ofChange key: String, from old: StoredValue?, to new: StoredValue?) -> StoreDelivery? {
-        guard versionStamp.needsChanges.load(ordering: .acquiring), let observer else { return nil }
+        guard storeVersion.needsChanges.load(ordering: .acquiring), let observer else { return nil }
         let change = StoreChange(key: key, old: old, new: new)
         var delivery = observer.record(StoreCommit(changes: [change], origin: .local))
         // The last reference to the observer must not be released under the lock.
@@ -590,7 +590,7 @@ extension FileStoreState {
 extension Journal {
     /// Whether nothing is noted in the header that has to be done before a record is appended.
     fileprivate var isUndisturbed: Bool {
-        isAlive && !isRetired && !isDistrusted && !isExposed && !isBeingReplaced
+        isAlive && !isRetired && !isUnreliable && !isReadableByOthers && !isBeingReplaced
     }
 
     /// Whether a record of some length can be appended before the header has to be on the disk.

@@ -13,7 +13,7 @@ import Synchronization
 /// the lock, by one thread at a time, because this takes time in proportion to the file: see ``FileReloader``.
 struct FileStoreState: ~Copyable {
     let file: SettingsFile
-    let versionStamp: VersionStamp
+    let storeVersion: StoreVersion
     let schedule: CheckpointSchedule
 
     /// The values of the settings file, with the journal's records applied.
@@ -36,8 +36,8 @@ struct FileStoreState: ~Copyable {
     /// ``FileStore/withState(_:_:)`` takes it from here.
     var effects = Effects()
 
-    init(_ file: SettingsFile, _ versionStamp: VersionStamp, _ schedule: CheckpointSchedule) {
-        (self.file, self.versionStamp, self.schedule) = (file, versionStamp, schedule)
+    init(_ file: SettingsFile, _ storeVersion: StoreVersion, _ schedule: CheckpointSchedule) {
+        (self.file, self.storeVersion, self.schedule) = (file, storeVersion, schedule)
     }
 
     /// What has to be read before the contents are current.
@@ -79,7 +79,7 @@ struct FileStoreState: ~Copyable {
     ///   watcher's lock.
     mutating func close() -> (FileWatch?, SettingsFile.Reading?, Journal?) {
         isClosed = true
-        versionStamp.close()
+        storeVersion.close()
         defer { (watch, settings.reading, journal.journal) = (nil, nil, nil) }
         return (watch, settings.reading, journal.journal)
     }
@@ -166,7 +166,7 @@ extension FileStoreState {
 
     /// Makes the contents known to reads without a lock.
     func publishVersion() {
-        versionStamp.update(journal.journal?.page, seen: journal.seen, version: version)
+        storeVersion.update(journal.journal?.page, seen: journal.seen, version: version)
     }
 }
 
@@ -179,7 +179,7 @@ extension FileStoreState {
     ///
     /// - Parameter lookingAtFile: Whether to look at the file even if no event has reported a change.
     mutating func refresh(lookingAtFile: Bool = false) {
-        let isLookDue = versionStamp.takeLookDue()
+        let isLookDue = storeVersion.takeLookDue()
         guard !isClosed else { return }
         if lookingAtFile || isLookDue || !isOpened || isLookOverdue {
             lookAtFile()
@@ -188,13 +188,13 @@ extension FileStoreState {
         }
         if isTransientFailure { effects.mustLookLater = true }
         // Until everything is read, every reader has to wait for it. An edited file is read by the first reader.
-        if !isUsable { versionStamp.mustLook() }
+        if !isUsable { storeVersion.mustLook() }
     }
 
     /// Requests that the file and the journal are read again after the lock is released.
     mutating func requireReload() {
         reload = .everything
-        versionStamp.mustLook()
+        storeVersion.mustLook()
     }
 
     private var isLookOverdue: Bool {
@@ -220,7 +220,7 @@ extension FileStoreState {
         do {
             let status = try file.status()
             if status != nil { settings.missingSince = nil }
-            if try mustRead(status), !isMissingBriefly(status), !adoptPlacedFile(status) { reload = reload ?? .file }
+            if try mustRead(status), !isMissingForNow(status), !adoptWrittenFile(status) { reload = reload ?? .file }
         } catch {
             let cause = ReadFailure.Cause(error, isTransient: false, isUnknown: true)
             note(ReadFailure(cause, of: file, status: nil, hasValues: settings.hasBase))
@@ -243,7 +243,7 @@ extension FileStoreState {
     }
 
     /// Whether a file that existed may be missing only for a moment: some editors move it aside before they write it.
-    private mutating func isMissingBriefly(_ status: FileStatus?) -> Bool {
+    private mutating func isMissingForNow(_ status: FileStatus?) -> Bool {
         guard status == nil, settings.reading != nil else { return false }
         guard let since = settings.missingSince else {
             settings.missingSince = .now
@@ -257,23 +257,23 @@ extension FileStoreState {
     ///
     /// - Returns: Whether its contents are known. It was made of the file that was read last, or of a file that differs
     ///   from it only by records of the journal, and all those records have been replayed.
-    private mutating func adoptPlacedFile(_ status: FileStatus?) -> Bool {
+    private mutating func adoptWrittenFile(_ status: FileStatus?) -> Bool {
         guard isOpened, reload == nil, settings.failure == nil, let page = journal.journal?.page,
             // A file that was put in place has another inode than the file that was read. The same inode means an edit.
             let reading = settings.reading, reading.isCertain, status?.isSameFile(as: reading.status) == false,
-            let placed = PlacedFile(in: page), placed.isUnchanged(status, in: page),
-            placed.lineage == settings.lineage
-                || placed.replaced == PlacedFile.fingerprintWithChange(of: reading.status)
+            let written = WrittenFile(in: page), written.isUnchanged(status, in: page),
+            written.editVersion == settings.editVersion
+                || written.replaced == WrittenFile.fingerprintWithChange(of: reading.status)
         else { return false }
         // After the header's words were read: the records that the file contains were published before them.
         replayJournal()
         guard reload == nil, journal.unreadable == nil, !journal.isDamaged else { return false }
         do {
-            guard var next = try file.open(), placed.isUnchanged(next.status, in: page) else { return false }
+            guard var next = try file.open(), written.isUnchanged(next.status, in: page) else { return false }
             // A checkpoint preserves the form of the file.
             next.isCanonical = reading.isCanonical
             effects.close(settings.reading)
-            (settings.reading, settings.lineage) = (next, placed.lineage)
+            (settings.reading, settings.editVersion) = (next, written.editVersion)
             adjustPermissions(to: next.status)
             // The values that the journal overrides may have changed.
             settings.overridden = [:]
@@ -391,7 +391,7 @@ extension FileStoreState {
                 to: published.end,
                 epoch: position.epoch,
                 salt: salt,
-                omittingReplaced: !versionStamp.needsChanges.load(ordering: .acquiring)
+                omittingReplaced: !storeVersion.needsChanges.load(ordering: .acquiring)
             )
         for record in reading.records { apply(record) }
         journal.position.end = reading.end
@@ -598,8 +598,8 @@ extension FileStoreState {
             // A process that may not write to the old journal cannot lock it. It may miss a record that is written now.
             // The process that writes it takes it over with its next commit.
             let isLocked = old.isWritable
-            let patience = Duration.milliseconds(100)
-            if isLocked { _ = try old.acquireLock(Patience(withoutProgress: patience, withSlowHolder: patience)) }
+            let timeout = Duration.milliseconds(100)
+            if isLocked { _ = try old.acquireLock(LockTimeouts(withoutProgress: timeout, withSlowHolder: timeout)) }
             defer { if isLocked { old.unlock() } }
             guard !old.isRetired else { return forgetStranded() }
             // A value that was set in the new journal is newer.
@@ -676,7 +676,7 @@ extension FileStoreState {
     var needsRepair: Bool {
         guard let current = journal.journal else { return !journal.journaled.isEmpty }
         do {
-            return try journal.isDamaged || journal.stranded != nil || current.isDistrusted
+            return try journal.isDamaged || journal.stranded != nil || current.isUnreliable
                 || current.place(at: journal.path) != .here
         } catch {
             return true

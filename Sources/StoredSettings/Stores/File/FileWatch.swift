@@ -24,7 +24,7 @@ final class FileWatch: Sendable {
 
     private let file: SettingsFile
     private let look: @Sendable (_ isFileChanged: Bool) -> Bool
-    private let lookBriefly: @Sendable () -> Bool?
+    private let lookWithoutWaiting: @Sendable () -> Bool?
     private let state = Locked(State())
     private let arming = Locked(())
     private let isLookScheduled = ScheduledFlag()
@@ -34,16 +34,16 @@ final class FileWatch: Sendable {
     ///   - file: The file.
     ///   - look: Looks at the journal, and also at the file if its argument is `true`. Returns whether the contents may
     ///     have changed.
-    ///   - lookBriefly: Looks at the journal, and returns the same, on the thread that watches for all suites; `nil` if
+    ///   - lookWithoutWaiting: Looks at the journal, and returns the same, on the thread that watches for all suites; `nil` if
     ///     that could take long.
     init(
         _ file: SettingsFile,
         look: @escaping @Sendable (_ isFileChanged: Bool) -> Bool,
-        lookBriefly: @escaping @Sendable () -> Bool?
+        lookWithoutWaiting: @escaping @Sendable () -> Bool?
     ) {
         self.file = file
         self.look = look
-        self.lookBriefly = lookBriefly
+        self.lookWithoutWaiting = lookWithoutWaiting
     }
 
     /// Whether a process that this one was forked from owns this watch.
@@ -135,7 +135,7 @@ final class FileWatch: Sendable {
             return !state.isBusy
         }
         guard isFirst else { return }
-        if !isChanged, let hasFound = lookBriefly() {
+        if !isChanged, let hasFound = lookWithoutWaiting() {
             let isDone = state.withLock { state in
                 // Another thread may have noticed another change.
                 guard state.event == false else { return false }

@@ -23,7 +23,7 @@ package final class Journal: Sendable {
     private let forks = Forks.count
     /// Identifies this object among those that ask for notifications.
     let watcherID = UInt64.random(in: 1..<(.max))
-    /// Whether this process has removed permissions of the file: see ``isExposed``.
+    /// Whether this process has removed permissions of the file: see ``isReadableByOthers``.
     let exposure = Atomic(false)
 
     /// A file up to this length, in bytes, is not truncated, so that its space is available for the next records.
@@ -239,12 +239,12 @@ extension Journal {
 
     /// Locks the journal.
     ///
-    /// - Parameter patience: How long to wait for a process that makes no progress.
+    /// - Parameter timeout: How long to wait for a process that makes no progress.
     /// - Returns: The state in which the lock was found. Every commit recovers the journal, whatever it is.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
-    func acquireLock(_ patience: Patience = Patience()) throws -> JournalLock.Finding {
+    func acquireLock(_ timeout: LockTimeouts = LockTimeouts()) throws -> JournalLock.Finding {
         let slowHolder = { [page] in LockHolder(of: .journal, in: page) }
-        let finding = try lock.acquire(patience, slowHolder: slowHolder)
+        let finding = try lock.acquire(timeout, slowHolder: slowHolder)
         if finding == .unknown { try publishBegunEpoch() }
         return finding
     }
@@ -417,26 +417,26 @@ extension Journal {
     ///   reports a failed write once, and considers the data written afterwards.
     func synchronize() throws(SystemError) {
         let failure = SystemError(call: .sync, path: file.path, number: Errno.ioError)
-        guard !isDistrusted else { throw failure }
+        guard !isUnreliable else { throw failure }
         do {
             try page.flush()
             try system.synchronizeContents(of: file)
         } catch {
-            distrust()
+            markUnreliable()
             throw error
         }
         // Another process may have received the error instead.
-        guard !isDistrusted else { throw failure }
+        guard !isUnreliable else { throw failure }
     }
 
     /// Whether the disk has failed to write part of the journal, or its name.
-    var isDistrusted: Bool { page[JournalHeader.distrustedWord] != 0 }
+    var isUnreliable: Bool { page[JournalHeader.unreliableWord] != 0 }
 
     /// Makes every process replace the journal before it reports that the journal is on the disk.
-    func distrust() {
+    func markUnreliable() {
         // A process that cannot write to the journal cannot replace it either.
         guard isWritable else { return }
-        page[JournalHeader.distrustedWord] = 1
+        page[JournalHeader.unreliableWord] = 1
         page.didPublish()
     }
 }
@@ -475,7 +475,7 @@ extension Journal {
             // The header on the disk must not refer to records that are not on the disk. The state of a disk that has
             // failed is unknown. There, an epoch begins only in a damaged journal, which is replaced before its records
             // count as safe.
-            if !isDistrusted { try synchronizeUnderLock() }
+            if !isUnreliable { try synchronizeUnderLock() }
         }
         let epoch = JournalEpoch(
             serial: last?.serial ?? 0,
@@ -587,14 +587,14 @@ extension Journal {
     /// Whether users that have lost access to the settings file may still have the journal open.
     ///
     /// A new file has to receive the next record.
-    var isExposed: Bool { exposure.load(ordering: .relaxed) || page[JournalHeader.exposedWord] != 0 }
+    var isReadableByOthers: Bool { exposure.load(ordering: .relaxed) || page[JournalHeader.readableByOthersWord] != 0 }
 
     /// Notes that users that have lost access to the settings file may have the journal open.
     func noteExposure() {
         // Such a user may also change the word.
         exposure.store(true, ordering: .relaxed)
         guard isWritable else { return }
-        page[JournalHeader.exposedWord] = 1
+        page[JournalHeader.readableByOthersWord] = 1
         page.didPublish()
     }
 }

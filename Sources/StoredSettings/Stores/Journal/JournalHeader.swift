@@ -109,9 +109,9 @@ package enum JournalHeader {
     static let lostIDWord = 11
     static let lostPositionWord = 12
     /// Not 0 when the disk has failed to write part of the journal.
-    package static let distrustedWord = 20
+    package static let unreliableWord = 20
     /// Not 0 when users that have lost access to the settings file may have the journal open.
-    static let exposedWord = 21
+    static let readableByOthersWord = 21
     /// The word with which writers lock the journal: see ``JournalLock``.
     static let lockWord = 24
     /// The token of the process that has waited longest for the lock, and since when: see ``JournalLock``.
@@ -135,10 +135,10 @@ package enum JournalHeader {
     static let lastGoodWord = 14
     /// The raw value of ``LastGoodCopy/Condition``.
     static let lastGoodConditionWord = 15
-    /// The four words of ``PlacedFile``.
-    static let placedFileWord = 192
-    /// The time of the placed file's last change, in nanoseconds since 1970; 0 while it is being put in place.
-    static let placedChangeWord = 200
+    /// The four words of ``WrittenFile``.
+    static let writtenFileWord = 192
+    /// The time of the written file's last change, in nanoseconds since 1970; 0 while it is being put in place.
+    static let writtenChangeWord = 200
     /// The four words of the ``LockHolder`` that writes a checkpoint.
     static let checkpointHolderWord = 196
     /// The four words of the ``LockHolder`` that waits for the disk under the journal's lock.
@@ -146,8 +146,8 @@ package enum JournalHeader {
     /// The words about the settings file, its siblings and its checkpoints, which a new journal copies from the one that
     /// it replaces.
     static let keptWords =
-        [checkpointedWord, lastGoodWord, lastGoodConditionWord, placedChangeWord]
-        + [placedFileWord, checkpointHolderWord].flatMap { first in (0..<4).map { first + $0 } }
+        [checkpointedWord, lastGoodWord, lastGoodConditionWord, writtenChangeWord]
+        + [writtenFileWord, checkpointHolderWord].flatMap { first in (0..<4).map { first + $0 } }
     /// The offsets of two epochs, each within one sector of the disk.
     ///
     /// The older one is overwritten.

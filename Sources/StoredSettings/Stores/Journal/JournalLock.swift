@@ -137,17 +137,17 @@ extension JournalLock {
     /// Acquires the lock.
     ///
     /// - Parameters:
-    ///   - patience: How long to wait while no other process makes progress.
+    ///   - timeout: How long to wait while no other process makes progress.
     ///   - slowHolder: Returns the process that has announced that it holds the lock and waits for the disk.
     /// - Returns: The state in which the lock was found.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
-    func acquire(_ patience: Patience, slowHolder: @escaping () -> LockHolder?) throws -> Finding {
+    func acquire(_ timeout: LockTimeouts, slowHolder: @escaping () -> LockHolder?) throws -> Finding {
         if case .done = try tryAcquire() { return .free }
         var turn = Turn()
         try FileLock.wait(
             for: file.path,
-            patience: patience.withoutProgress,
-            slowPatience: patience.withSlowHolder,
+            timeout: timeout.withoutProgress,
+            slowTimeout: timeout.withSlowHolder,
             clock: FileLock.Clock(sleep: { [self] _ in sleep() }),
             holder: slowHolder,
             name: { [self] in slowHolder() ?? holder },
@@ -352,7 +352,7 @@ struct LockFailure {
 /// The caller holds ``FileStore/writer``.
 struct JournalLocker {
     private let store: FileStore
-    private let patience: Patience
+    private let timeout: LockTimeouts
     /// Whether to replace a journal that the disk failed to write in part.
     private let mustBeTrusted: Bool
 
@@ -363,8 +363,8 @@ struct JournalLocker {
     /// How often to read the file for one commit before the commit fails.
     private static let mostReloads = 4
 
-    init(_ store: FileStore, patience: Patience, mustBeTrusted: Bool) {
-        (self.store, self.patience, self.mustBeTrusted) = (store, patience, mustBeTrusted)
+    init(_ store: FileStore, timeout: LockTimeouts, mustBeTrusted: Bool) {
+        (self.store, self.timeout, self.mustBeTrusted) = (store, timeout, mustBeTrusted)
     }
 
     /// Locks the journal, replays all its records, and recovers it.
@@ -403,7 +403,7 @@ struct JournalLocker {
                 mustOpen = true
                 continue
             }
-            _ = try journal.acquireLock(patience)
+            _ = try journal.acquireLock(timeout)
             // A process that recorded itself as the holder was killed before it released the lock.
             if LockHolder(of: .journal, in: journal.page) != nil { LockHolder.remove(as: .journal, from: journal.page) }
             do {
@@ -452,7 +452,7 @@ struct JournalLocker {
                 // Another process may have taken over the records that only this process knew of.
                 guard state.reload != .everything else { return .mustReload }
                 let mayBeReplaced =
-                    journal.isExposed || journal.isDistrusted
+                    journal.isReadableByOthers || journal.isUnreliable
                     || state.journal.isTooLong(journal, bound: store.schedule.journalBound)
                 return .done(snapshot(state), mayBeReplaced: mayBeReplaced)
             }

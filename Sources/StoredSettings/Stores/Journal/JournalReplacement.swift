@@ -27,7 +27,7 @@ struct JournalReplacement {
     ///   of ``WaitLimit/check()``, because this waits for the disk.
     func runIfDue(mustBeTrusted: Bool, _ effects: inout Effects) throws -> Journal {
         let isDue = mustBeTrusted || old.page[JournalHeader.limitWord] != 0
-        let isRequired = old.isExposed || old.isDistrusted && isDue
+        let isRequired = old.isReadableByOthers || old.isUnreliable && isDue
         guard isRequired || store.peek({ $0.journal.isTooLong(old, bound: store.schedule.journalBound) }) else {
             return old
         }
@@ -168,7 +168,7 @@ extension Journal {
     /// - Throws: ``SystemError``, with `EACCES`.
     private func checkUsers(of draft: FileHandle, _ settings: FileStatus?, in directory: SettingsDirectory) throws {
         let (user, owner) = (SystemCalls.currentUser(), try system.status(of: file).owner)
-        guard isExposed, user != 0, user != owner, user != settings?.owner,
+        guard isReadableByOthers, user != 0, user != owner, user != settings?.owner,
             try !directory.isTrustedByOthers(system.status(of: draft))
         else { return }
         throw SystemError(call: .open, path: file.path, number: Errno.permissionDenied)

@@ -30,7 +30,7 @@ struct JournalState {
     /// Whether a record is damaged, unreadable or missing.
     ///
     /// It is stored because every set asks for it.
-    private(set) var isTroubled = false
+    private(set) var isFailing = false
     /// Whether the journal's name is known to be on the disk.
     var isNamed = false
     /// The space that is known to contain no earlier values.
@@ -65,7 +65,7 @@ struct JournalState {
     private(set) var lost: Lost? { didSet { noteTrouble() } }
 
     private mutating func noteTrouble() {
-        isTroubled = isDamaged || stranded != nil || unreadable != nil || problem != nil || lost != nil
+        isFailing = isDamaged || stranded != nil || unreadable != nil || problem != nil || lost != nil
     }
 
     struct Lost {

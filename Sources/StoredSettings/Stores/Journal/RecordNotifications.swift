@@ -56,7 +56,7 @@ extension FileStore {
         let watch = FileWatch(
             file,
             look: { [weak self] in self?.look(isFileChanged: $0) ?? false },
-            lookBriefly: { [weak self] in self?.lookBriefly() }
+            lookWithoutWaiting: { [weak self] in self?.lookWithoutWaiting() }
         )
         let inherited = state.withLock { state in
             guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as FileWatch? }
@@ -79,8 +79,8 @@ extension FileStore {
         requestNotification()
         // While no journal is known, a write to the file at its path may have completed it. A record may follow.
         let mayBeNew = !isFileChanged && journal == nil
-        if isFileChanged || mayBeNew { versionStamp.mustLook() }
-        guard versionStamp.contentsVersion == nil else { return false }
+        if isFileChanged || mayBeNew { storeVersion.mustLook() }
+        guard storeVersion.contentsVersion == nil else { return false }
         withCurrentState { _ in }
         if peek({ $0.journal.journal !== journal }) {
             // The header of another journal lacks the request.
@@ -96,20 +96,20 @@ extension FileStore {
     ///
     /// - Returns: Whether the contents in memory may have been outdated; `nil` if only ``look(isFileChanged:)`` can bring
     ///   them up to date.
-    fileprivate func lookBriefly() -> Bool? {
+    fileprivate func lookWithoutWaiting() -> Bool? {
         let known = state.withLockIfAvailable { $0.watch == nil ? nil : $0.journal.journal }
         guard let known, let journal = known else { return nil }
         requestNotification(of: journal)
-        guard versionStamp.contentsVersion == nil else { return false }
+        guard storeVersion.contentsVersion == nil else { return false }
         var effects = Effects()
         let isDone = state.withLockIfAvailable { state in
-            guard state.canReplayBriefly(journal) else { return false }
+            guard state.canReplayWithoutWaiting(journal) else { return false }
             defer {
                 state.publishVersion()
                 effects.take(&state.effects)
             }
             state.replayJournal()
-            if !state.isUsable { versionStamp.mustLook() }
+            if !state.isUsable { storeVersion.mustLook() }
             return state.isUsable && state.journal.journal === journal
         }
         effects.deliverChanges()
@@ -137,7 +137,7 @@ extension FileStore {
         guard schedule.isRequestScheduled.set() else { return }
         // A process that may not write to the journal cannot ask.
         let isPolling = isUrgent && !journal.isWritable
-        let delay = isPolling ? CheckpointSchedule.pollInterval : CheckpointSchedule.courtesy
+        let delay = isPolling ? CheckpointSchedule.pollInterval : CheckpointSchedule.requestDelay
         WorkScheduler.shared.after(delay) { [weak self] in
             guard let self else { return }
             // First: a request for a journal that replaces the one below is then scheduled again.
@@ -146,7 +146,7 @@ extension FileStore {
             journal.requestNotification()
             // A process may have appended a record meanwhile, and have died before it notified this one.
             if schedule.hasSubscribers.load(ordering: .relaxed)
-                || journal.published.word != versionStamp.seenWord
+                || journal.published.word != storeVersion.seenWord
             {
                 look(isFileChanged: false)
             }
@@ -159,9 +159,9 @@ extension FileStoreState {
     private static let fewBytes: UInt32 = 1 << 16
 
     /// Whether there is nothing to do but to replay a few records.
-    fileprivate func canReplayBriefly(_ current: Journal) -> Bool {
+    fileprivate func canReplayWithoutWaiting(_ current: Journal) -> Bool {
         let published = current.published
-        return isOpened && !isClosed && reload == nil && !versionStamp.needsLook && journal.journal === current
+        return isOpened && !isClosed && reload == nil && !storeVersion.needsLook && journal.journal === current
             && published.epoch == journal.position.epoch && published.end >= journal.position.end
             && published.end - journal.position.end <= Self.fewBytes
     }

@@ -68,7 +68,7 @@ extension FileStoreState {
         if reload == .file { replayJournal() }
         guard let reload else { return nil }
         // A change from here on requests another look.
-        _ = versionStamp.takeLookDue()
+        _ = storeVersion.takeLookDue()
         let usable = findUsableJournal()
         // The epoch is read before the file, so that the file contains all records that the epoch says it contains.
         let epoch = usable?.current?.epoch
@@ -206,8 +206,8 @@ extension FileStoreState {
 
     /// Whether checkpoints have put a file in place since the last one was read, and no edit has come between.
     private func isPlaced(_ reading: SettingsFile.Reading?) -> Bool {
-        guard let page = journal.journal?.page, let placed = PlacedFile(in: page) else { return false }
-        return placed.lineage == settings.lineage && placed.isUnchanged(reading?.status, in: page)
+        guard let page = journal.journal?.page, let written = WrittenFile(in: page) else { return false }
+        return written.editVersion == settings.editVersion && written.isUnchanged(reading?.status, in: page)
     }
 
     /// Whether the file has the same value under a key as when it was read last.
@@ -229,7 +229,7 @@ extension FileStoreState {
         if base.failure == nil || base.failure?.isMissing == true { effects.close(settings.reading) }
         if let failure = base.failure {
             note(failure)
-            if failure.isMissing { (settings.reading, settings.lineage) = (nil, nil) }
+            if failure.isMissing { (settings.reading, settings.editVersion) = (nil, nil) }
             if let status = failure.status, status.isRegular { adjustPermissions(to: status) }
             if base.isBase { settings.hasBase = true }
         } else {
@@ -246,17 +246,21 @@ extension FileStoreState {
         settings.missingSince = nil
         // Another thread that looked during the read has left a newer file to this thread.
         if settings.looks != request.looks {
-            versionStamp.mustLook()
+            storeVersion.mustLook()
             effects.isUnsettled = true
         }
     }
 
     /// Notes that this process has put a file in place, with the journal's records so far.
-    mutating func notePlaced(_ reading: SettingsFile.Reading, lineage: UInt64, _ fileContents: [String: StoredValue]) {
+    mutating func noteWritten(
+        _ reading: SettingsFile.Reading,
+        editVersion: UInt64,
+        _ fileContents: [String: StoredValue]
+    ) {
         effects.close(settings.reading)
         // A missing file is written again.
         if let failure = settings.failure, !failure.isTransient { effects.recoveries.append(failure.error) }
-        settings.place(reading, lineage: lineage)
+        settings.place(reading, editVersion: editVersion)
         if !reading.isCertain { effects.isUnsettled = true }
         for key in journal.journaled.keys { settings.overridden.updateValue(fileContents[key], forKey: key) }
     }
@@ -404,7 +408,7 @@ struct FileReloader {
         // Where nothing could be read, nothing is known to have changed.
         guard base.contents != nil else { return .all }
         guard let checkpoint = request.lastCheckpoint else { return .unknown }
-        if checkpoint.hasPlaced(base.reading?.status) || checkpoint.isBeforeMove(to: journal) { return .all }
+        if checkpoint.hasWritten(base.reading?.status) || checkpoint.isBeforeMove(to: journal) { return .all }
         return checkpoint.lastGoodCopy(in: file, journal).map { .these($0) } ?? .unknown
     }
 }

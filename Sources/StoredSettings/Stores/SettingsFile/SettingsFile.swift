@@ -72,7 +72,7 @@ package struct SettingsFile: Sendable {
         return [status.modified, status.changed].allSatisfy { abs(now - $0.secondsSince1970) > tick }
     }
 
-    /// Whether the file is still the one that was read or placed.
+    /// Whether the file is still the one that was read or written.
     ///
     /// If the times do not show that, its contents are compared.
     func isUnchanged(since status: FileStatus?, _ checksum: UInt64?) throws -> Bool {

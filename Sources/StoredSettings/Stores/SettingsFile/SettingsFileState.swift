@@ -9,8 +9,8 @@ struct SettingsFileState {
 
     /// The file that was read or written last, without its contents; `nil` when there was none.
     var reading: SettingsFile.Reading?
-    /// The lineage of that file, if a checkpoint has put it in place: see ``PlacedFile``.
-    var lineage: UInt64?
+    /// The edit version of that file, if a checkpoint has put it in place: see ``WrittenFile``.
+    var editVersion: UInt64?
     /// The file's values under keys that have a newer value in the journal, as far as they are known.
     var overridden: [String: StoredValue?] = [:]
     /// Earlier values of keys.
@@ -57,18 +57,18 @@ struct SettingsFileState {
     ///   - reading: The file; `nil` when there is none.
     ///   - page: The header of the journal, which describes the file that the last checkpoint has put in place.
     mutating func accept(_ reading: SettingsFile.Reading?, _ page: SharedPage?) {
-        (self.reading, failure, hasBase, lineage) = (reading, nil, true, nil)
-        if let page, let placed = PlacedFile(in: page), placed.isUnchanged(reading?.status, in: page) {
-            lineage = placed.lineage
+        (self.reading, failure, hasBase, editVersion) = (reading, nil, true, nil)
+        if let page, let written = WrittenFile(in: page), written.isUnchanged(reading?.status, in: page) {
+            editVersion = written.editVersion
         }
     }
 
     /// Notes the file that this process has put in place.
-    mutating func place(_ reading: SettingsFile.Reading, lineage: UInt64) {
+    mutating func place(_ reading: SettingsFile.Reading, editVersion: UInt64) {
         self.reading = reading
         // It must not retain the contents.
         self.reading?.contents = [:]
-        (self.lineage, failure, missingSince) = (lineage, nil, nil)
+        (self.editVersion, failure, missingSince) = (editVersion, nil, nil)
     }
 }
 

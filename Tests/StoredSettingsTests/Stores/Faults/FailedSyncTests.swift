@@ -34,7 +34,7 @@ struct FailedSyncTests {
             let other = makeStore(path)
             let synchronizing = Interruption(before: .sync) { $0 == path + ".journal" }
             // The other process called at the same time, and the system has told that one.
-            synchronizing.run { other.peek { $0.journal.journal }?.distrust() }
+            synchronizing.run { other.peek { $0.journal.journal }?.markUnreliable() }
             let store = makeStore(path, synchronizing.system)
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])

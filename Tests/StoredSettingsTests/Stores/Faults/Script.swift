@@ -14,7 +14,7 @@ struct Script: Sendable {
         case remove(String)
         case synchronize
         /// A failed sync, which any process may have noticed: the disk may lack the journal's contents.
-        case distrust
+        case markUnreliable
         case checkpoint
         /// Another program rewrites `settings.json` and changes some keys that have no change to checkpoint.
         case edit([String: StoredValue])
@@ -67,7 +67,7 @@ struct Script: Sendable {
         .remove("host"),
         .synchronize,
         .set("port", 8_081),
-        .distrust,
+        .markUnreliable,
         .synchronize,
         .set("token", .string(secret + "?")),
         .checkpoint,
@@ -81,7 +81,7 @@ struct Script: Sendable {
         .set("port", 2),
         .transaction(["port": 20, "added": 3]),
         .set("port", 21),
-        .distrust,
+        .markUnreliable,
         .checkpoint,
         .checkpoint,
         .set("port", 3),
@@ -108,7 +108,7 @@ extension Script.Step: CustomStringConvertible {
         case .update(let key, let increment): "update \(key) by \(increment)"
         case .remove(let key): "remove \(key)"
         case .synchronize: "synchronize"
-        case .distrust: "distrust"
+        case .markUnreliable: "markUnreliable"
         case .checkpoint: "checkpoint"
         case .edit(let changes): "edit of \(changes.keys.sorted())"
         case .reopen: "reopen"

@@ -57,7 +57,7 @@ final class ScriptPlayer: Sendable {
             try suite.synchronize()
             change { $0.savePendingWrites() }
             change { $0.synchronize() }
-        case .distrust: (suite.engine.store as? FileStore)?.peek { $0.journal.journal?.distrust() }
+        case .markUnreliable: (suite.engine.store as? FileStore)?.peek { $0.journal.journal?.markUnreliable() }
         case .checkpoint:
             try suite.checkpoint()
             change { $0.savePendingWrites() }

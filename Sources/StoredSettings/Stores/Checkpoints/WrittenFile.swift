@@ -8,15 +8,15 @@
 ///
 /// The words are written under the journal's lock, before the rename, and are read without a lock. A process that reads
 /// them during the write finds that the checksum is wrong.
-struct PlacedFile: Equatable {
+struct WrittenFile: Equatable {
     /// The fingerprint of the file.
     var fingerprint: UInt64
     /// The fingerprint of the previous file, including the time of its last change; 0 when there was none.
     var replaced: UInt64
     /// Changes whenever a checkpoint includes an edit.
     ///
-    /// Files of one lineage differ only by records of the journal.
-    var lineage: UInt64
+    /// Files of one version differ only by records of the journal.
+    var editVersion: UInt64
 
     /// Returns a number that distinguishes a file from its replacement, and from the same file after an edit.
     ///
@@ -48,10 +48,10 @@ struct PlacedFile: Equatable {
     init(_ status: FileStatus, replacing old: FileStatus?, after page: SharedPage) {
         fingerprint = Self.fingerprint(of: status)
         replaced = Self.fingerprintWithChange(of: old)
-        if let last = PlacedFile(in: page), last.isUnchanged(old, in: page) {
-            lineage = last.lineage
+        if let last = WrittenFile(in: page), last.isUnchanged(old, in: page) {
+            editVersion = last.editVersion
         } else {
-            lineage = .random(in: 1 ... .max)
+            editVersion = .random(in: 1 ... .max)
         }
     }
 
@@ -59,7 +59,7 @@ struct PlacedFile: Equatable {
     /// words.
     init?(in page: SharedPage) {
         let words = (0..<3).map { page[Self.firstWord + $0] }
-        (fingerprint, replaced, lineage) = (words[0], words[1], words[2])
+        (fingerprint, replaced, editVersion) = (words[0], words[1], words[2])
         guard fingerprint != 0, page[Self.firstWord + 3] == checksum else { return nil }
     }
 
@@ -90,7 +90,7 @@ struct PlacedFile: Equatable {
         page[changeWord] = status.map { lastChange(of: $0) } ?? 0
     }
 
-    private static let changeWord = JournalHeader.placedChangeWord
+    private static let changeWord = JournalHeader.writtenChangeWord
 
     /// The time of the last change of a file as a number.
     ///
@@ -101,26 +101,26 @@ struct PlacedFile: Equatable {
     }
 
     /// The same file after it was overwritten in place.
-    func with(fingerprint: UInt64) -> PlacedFile {
-        var placed = self
-        placed.fingerprint = fingerprint
-        return placed
+    func with(fingerprint: UInt64) -> WrittenFile {
+        var written = self
+        written.fingerprint = fingerprint
+        return written
     }
 
     /// Writes the words into the header of a journal.
     ///
     /// The caller holds the journal's lock.
     func store(in page: SharedPage) {
-        for (offset, word) in [fingerprint, replaced, lineage, checksum].enumerated() {
+        for (offset, word) in [fingerprint, replaced, editVersion, checksum].enumerated() {
             page[Self.firstWord + offset] = word
         }
     }
 
-    private static let firstWord = JournalHeader.placedFileWord
+    private static let firstWord = JournalHeader.writtenFileWord
 
     private var checksum: UInt64 {
         var checksum = Checksum(salt: 0)
-        for word in [fingerprint, replaced, lineage] { checksum.add(word) }
+        for word in [fingerprint, replaced, editVersion] { checksum.add(word) }
         return checksum.value
     }
 }
@@ -132,7 +132,7 @@ struct PlacedFile: Equatable {
 /// Values that were committed to that journal, and that no checkpoint had written, are newer than those that this checkpoint
 /// has written. Without it, these could be taken for an edit: a process that has not read the file since knows older ones.
 struct LastCheckpoint {
-    private var placed: PlacedFile?
+    private var written: WrittenFile?
     private var change: UInt64
     /// The inode of the last good copy; `nil` when the journal's header is lost.
     private var lastGoodInode: UInt64?
@@ -148,18 +148,18 @@ struct LastCheckpoint {
         isOtherJournal = new != nil
         isMoved = new.map { $0.file.path != journal.file.path || journal.isInDirectory } ?? false
         if journal.isAlive {
-            (placed, change) = (PlacedFile(in: journal.page), PlacedFile.change(in: journal.page))
+            (written, change) = (WrittenFile(in: journal.page), WrittenFile.change(in: journal.page))
             lastGoodInode = journal.page[JournalHeader.lastGoodWord]
         } else {
             // Its header was truncated. A journal in another file may have come after others.
             guard let new, new.isSameFile(as: journal) else { return nil }
-            (placed, change, lastGoodInode) = (nil, 0, nil)
+            (written, change, lastGoodInode) = (nil, 0, nil)
         }
     }
 
     /// Whether a file is the one that the checkpoint has put in place.
-    func hasPlaced(_ status: FileStatus?) -> Bool {
-        placed?.isUnchanged(status, since: change) ?? false
+    func hasWritten(_ status: FileStatus?) -> Bool {
+        written?.isUnchanged(status, since: change) ?? false
     }
 
     /// Whether the settings path leads to another file or directory since, and no checkpoint has written there.

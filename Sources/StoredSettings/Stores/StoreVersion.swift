@@ -9,7 +9,7 @@ import Synchronization
 /// writes the local word under its lock; any thread reads it.
 ///
 /// Unchecked `Sendable`: the two words allocated here are accessed only through atomics and are freed only in `deinit`.
-package final class VersionStamp: @unchecked Sendable {
+package final class StoreVersion: @unchecked Sendable {
     struct Version: Equatable {
         /// The local word; 0 for a version that is never current.
         var local: UInt64
@@ -19,7 +19,7 @@ package final class VersionStamp: @unchecked Sendable {
 
         /// Returns whether nothing has changed since the version was taken.
         ///
-        /// - Parameter localAddress: The local address of the stamp that returned the version, which must still exist.
+        /// - Parameter localAddress: The local address of the object that returned the version, which must still exist.
         /// - Returns: Whether the values that were read then are current.
         func isCurrent(localAddress: UInt64) -> Bool {
             SharedPage.load(at: UInt(address)) == shared && SharedPage.load(at: UInt(localAddress)) == local
@@ -102,7 +102,7 @@ package final class VersionStamp: @unchecked Sendable {
 
 // MARK: - Changes
 
-extension VersionStamp {
+extension StoreVersion {
     /// Invalidates all versions.
     package func invalidate() {
         words[0].add(1, ordering: .sequentiallyConsistent)
@@ -193,6 +193,6 @@ extension VersionStamp {
 
 /// A store whose values can be checked without a lock, and without a call, and whose commits wait within a ``WaitLimit``.
 package protocol VersionedStore: SettingsStore {
-    /// The stamp whose versions are taken inside ``SettingsStore/withValue(forKey:_:)``, together with the value.
-    var versionStamp: VersionStamp { get }
+    /// The object whose versions are taken inside ``SettingsStore/withValue(forKey:_:)``, together with the value.
+    var storeVersion: StoreVersion { get }
 }
