@@ -32,17 +32,9 @@ extension Setting: CatalogSetting {
     }
 
     package func set(text: String) throws {
-        var base: Value?
-        let value = try value(ofText: text) {
-            let value = box.valueBeneathOverrides
-            base = value
-            return value
-        }
+        let (value, base) = try value(ofText: text)
         // A whole value can be stored while the settings file is malformed.
         guard let base else { return try set(value) }
-        guard box.storedValue != nil || box.baseReading(isReported: false)?.isFromSecretFile != true else {
-            throw box.naming(SettingsError.partOfSecret, as: .invalidValue)
-        }
         do {
             try suite.transaction { transaction in
                 // Another process may have changed a member that the text lacks.
@@ -64,7 +56,22 @@ extension Setting: CatalogSetting {
     }
 
     package func storedValue(ofText text: String) throws -> StoredValue? {
-        try box.encode(value(ofText: text) { box.valueBeneathOverrides })
+        try box.encode(value(ofText: text).value)
+    }
+
+    /// Converts a text that is to be stored.
+    ///
+    /// - Returns: The value, and the one that has the members that the text lacks; `nil` if it lacks none.
+    private func value(ofText text: String) throws -> (value: Value, base: Value?) {
+        var base: Value?
+        let value = try value(ofText: text) {
+            let value = box.valueBeneathOverrides
+            base = value
+            return value
+        }
+        let isOfSecret = box.storedValue == nil && box.baseReading(isReported: false)?.isFromSecretFile == true
+        guard base == nil || !isOfSecret else { throw box.naming(SettingsError.partOfSecret, as: .invalidValue) }
+        return (value, base)
     }
 
     private func value(ofText text: String, over base: @escaping () -> Value) throws -> Value {

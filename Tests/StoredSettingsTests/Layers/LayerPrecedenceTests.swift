@@ -231,6 +231,7 @@ struct LayerPrecedenceTests {
             let token = Setting("token", default: "", suite: suite)
             let catalog = SettingsCatalog(limits, token)
             await expectError(.invalidValue) { try await catalog[0].set(text: "low=6") }
+            expectError(.invalidValue) { try catalog[0].check(text: "low=6") }
             await expectError(.invalidValue) { try await catalog[1].set(text: "••••") }
             #expect(suite.keys.isEmpty)
             try await catalog[0].set(text: #"{ "low": 6, "high": 8 }"#)
