@@ -74,6 +74,28 @@ struct JournalFormatTests {
         }
     }
 
+    @Test("a commit enters an epoch that a killed process has begun and not published")
+    func unpublishedByKilledProcess() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = makeStore(path)
+            try store.commit { $0["a"] = 1 }
+            let journal = try #require(store.peek { $0.journal.journal })
+            let (epoch, position) = try #require(journal.current)
+            var next = epoch
+            (next.epoch, next.previousEnd, next.previousCheckpointed) = (epoch.epoch &+ 1, position.end, position.end)
+            journal.store(next)
+            #expect(journal.published == position)
+            try store.commit { $0["b"] = 2 }
+            #expect(journal.published.epoch == next.epoch)
+            try store.checkpoint()
+            let (suite, reporter) = (makeStore(path), RecordingReporter())
+            #expect(SettingsSuite(store: suite, reporter: reporter).snapshot() == ["a": 1, "b": 2])
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 1, "b": 2])
+            #expect(reporter.errors.map(\.message) == [])
+        }
+    }
+
     @Test(
         "a journal of another format is refused and left unchanged, whatever else it contains",
         arguments: [1, 2, 4] as [UInt64],

@@ -69,6 +69,22 @@ struct RareMomentsTests {
         }
     }
 
+    @Test("a value of a removed journal does not override a value that was set and checkpointed since")
+    func removedJournalWithOlderValue() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = makeStore(path)
+            try store.commit { $0["a"] = 1 }
+            try JournalFile(of: path).remove()
+            let other = makeStore(path)
+            try other.commit { $0["a"] = 2 }
+            try other.checkpoint()
+            try store.commit { $0["b"] = 1 }
+            #expect(store.contents() == ["a": 2, "b": 1])
+            #expect(other.contents() == ["a": 2, "b": 1])
+        }
+    }
+
     @Test("a journal that was truncated and has grown again is replaced and reported")
     func grownAfterTruncation() async throws {
         try await withTemporaryDirectory { directory in

@@ -169,6 +169,24 @@ struct ReplacedJournalTests {
         }
     }
 
+    @Test("a journal whose replacement has failed does not make its users look at the path")
+    func failedReplacement() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, faults) = (directory + "/settings.json", Faults())
+            let store = makeStore(path, faults.system)
+            try store.commit { $0["a"] = 1 }
+            let journal = try #require(store.peek { $0.journal.journal })
+            journal.distrust()
+            faults.fail(.rename, with: ENOSPC) { $0 == path + ".journal" }
+            expectError(.writeFailed) { try store.synchronize() }
+            #expect(!journal.isBeingReplaced && !journal.isRetired)
+            faults.stop()
+            try store.synchronize()
+            #expect(journal.isRetired)
+            #expect(store.contents() == ["a": 1])
+        }
+    }
+
     @Test(
         "a change right after the path leads to another file takes the values of the old journal along",
         arguments: [false, true],
