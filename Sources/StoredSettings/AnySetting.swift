@@ -36,7 +36,7 @@ public struct AnySetting: Sendable {
     /// The name of the flag on the command line, without the two dashes, such as `log-level`; `nil` if the suite does not read
     /// the command line, or the key has no letters and digits.
     ///
-    /// It follows from the key, unless ``SettingTraits/flag`` is another one.
+    /// It follows from the key, unless ``SettingTraits/flag(_:)`` is another one.
     public var flag: String? {
         name(where: \.hasFlags).map { String($0.dropFirst(2)) }
     }
@@ -44,7 +44,7 @@ public struct AnySetting: Sendable {
     /// The name of the environment variable, such as `ACME_LOG_LEVEL`; `nil` if the suite does not read the environment, or the
     /// key has no letters and digits.
     ///
-    /// It follows from the prefix of the suite's variables and the key, unless ``SettingTraits/environmentVariable`` is another
+    /// It follows from the prefix of the suite's variables and the key, unless ``SettingTraits/environment(_:)`` is another
     /// one. If the suite has several prefixes, it is the variable that takes precedence.
     public var environmentVariable: String? { name(where: \.hasVariables) }
 

@@ -176,7 +176,7 @@ struct ReplacedJournalTests {
             let store = makeStore(path, faults.system)
             try store.commit { $0["a"] = 1 }
             let journal = try #require(store.peek { $0.journal.journal })
-            journal.distrust()
+            journal.markUnreliable()
             faults.fail(.rename, with: ENOSPC) { $0 == path + ".journal" }
             expectError(.writeFailed) { try store.synchronize() }
             #expect(!journal.isBeingReplaced && !journal.isRetired)
