@@ -312,10 +312,10 @@ extension Setting {
     /// try settings.$launches.update { $0 += 1 }
     /// ```
     ///
-    /// The closure receives the stored value, or else the value of a base that is no secret file, or the default; overrides are ignored. It runs
-    /// while all other writers of the suite wait, so keep it short. Over a store that machines share, it may run again. It must
-    /// not change other settings, of any suite: use ``SettingsSuite/transaction(_:)`` for several. A base or a default that the
-    /// closure leaves unchanged is not stored.
+    /// The closure receives the stored value, or else the value of a base that is no secret file, or the default; overrides are
+    /// ignored. It runs while all other writers of the suite wait, so keep it short. Over a store that machines share, it may run
+    /// again. It must not change other settings, of any suite: use ``SettingsSuite/transaction(_:)`` for several. A base or a
+    /// default that the closure leaves unchanged is not stored.
     ///
     /// - Parameter body: Changes the value.
     /// - Returns: The new value.

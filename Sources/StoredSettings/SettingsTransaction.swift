@@ -10,8 +10,7 @@
 /// ```
 ///
 /// A read returns the newest stored value, with the changes made so far, or else the value of a base that is no secret file, or
-/// the default. A subscript cannot throw: its failure makes the
-/// transaction throw when the closure returns, and nothing is changed.
+/// the default. A subscript cannot throw: its failure makes the transaction throw when the closure returns, and nothing is changed.
 public struct SettingsTransaction: Sendable {
     let suite: SettingsSuite
     private var store: StoreTransaction
@@ -64,7 +63,7 @@ extension SettingsTransaction {
     public func value<Value>(of setting: Setting<Value>) throws -> Value {
         try check(setting)
         let stored = setting.box.key.storedKeys.value(usedValue)
-        if stored == nil, let base = setting.box.baseReading(isReported: true, isForChange: true) { return base.value }
+        if stored == nil, let base = setting.box.baseReadingForChange { return base.value }
         guard let own = stored ?? suite.engine.store.fallback(forKey: setting.key) else { return setting.defaultValue }
         do {
             return try setting.box.decode(own)

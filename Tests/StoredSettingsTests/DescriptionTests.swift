@@ -70,7 +70,10 @@ struct DescriptionTests {
         let settings = SettingsSuite.withStandard(suite) { Settings() }
         settings.password = "correct horse"
         let key = SettingKey("password", default: "hunter2")
-        for thing in [suite, settings, settings.$password, key] as [Any] {
+        let sources: [SettingsSource] = [
+            .environment(["PASSWORD": "hunter2"], prefix: ""), .commandLine(["--password", "hunter2"]),
+        ]
+        for thing in [suite, settings, settings.$password, key, sources] as [Any] {
             var dumped = ""
             dump(thing, to: &dumped)
             for text in ["\(thing)", String(reflecting: thing), "\([thing])", dumped] {

@@ -20,7 +20,7 @@ struct PendingWrites {
         /// The newest version of these writes.
         let version: Version
 
-        /// Does not save the write of a key after all.
+        /// Takes the write of a key out of the transaction.
         mutating func withdraw(_ key: String, from transaction: inout StoreTransaction) {
             if let edit = edits.removeValue(forKey: key) { transaction[key] = edit.stored }
         }

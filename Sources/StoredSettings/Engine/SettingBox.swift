@@ -251,7 +251,7 @@ extension SettingBox {
     }
 
     func fallbackReading(isReported: Bool, hasStoredValue: Bool, isForChange: Bool = false) -> Reading {
-        if layers != nil, let base = baseReading(isReported: isReported, isForChange: isForChange) {
+        if layers != nil, let base = isForChange ? baseReadingForChange : baseReading(isReported: isReported) {
             if isReported, !hasStoredValue { noteUsable(nil) }
             return base
         }
@@ -408,14 +408,19 @@ extension SettingBox {
     }
 
     /// Returns the value of the highest source beneath the store; `nil` when there is none.
+    func baseReading(isReported: Bool) -> Reading? {
+        usedReading(in: isReported ? baseReadings : quietBaseReadings)
+    }
+
+    /// The same without secrets, for a change: no secret is copied into the store.
     ///
-    /// - Parameters:
-    ///   - isReported: Whether to report values that cannot be used.
-    ///   - isForChange: Whether to leave out secrets, so that no change copies one into the store.
-    /// - Returns: The value.
-    func baseReading(isReported: Bool, isForChange: Bool = false) -> Reading? {
-        let readings = isReported ? baseReadings : quietBaseReadings
-        return usedReading(in: isForChange ? readings.filter { $0.layer != .secretFile } : readings)
+    /// Reads no secret file, because a change has the locks that other writers wait for.
+    var baseReadingForChange: Reading? {
+        guard let layers else { return nil }
+        let snapshot = layers.snapshot
+        let known = layerCaches?.bases.readings(in: snapshot, isReporting: false)
+        let readings = known ?? layers.bases.flatMap { self.readings(of: $0, snapshot, nil) }
+        return usedReading(in: readings.filter { $0.layer != .secretFile })
     }
 
     private func usedReading(in readings: [LayerReading<Value>]) -> Reading? {
@@ -496,16 +501,16 @@ extension SettingBox {
     /// - Parameters:
     ///   - source: The source.
     ///   - snapshot: The contents of the files.
-    ///   - names: The files in which the secret of this setting may be.
+    ///   - names: The files in which the secret of this setting may be; `nil` to read no secret.
     /// - Returns: The readings, highest precedence first.
     private func readings(
         of source: LayerSource,
         _ snapshot: LayerSnapshot,
-        _ names: SecretNames
+        _ names: SecretNames?
     ) -> [LayerReading<Value>] {
         var readings = snapshot.documents(of: source).compactMap(reading)
         if let reading = reading(ofTextsIn: source) { readings.append(reading) }
-        for file in names.files where file.source == source {
+        for file in names?.files ?? [] where file.source == source {
             if let secret = reading(ofSecretIn: file.path, snapshot, namedBy: file.named) { readings.append(secret) }
         }
         return readings

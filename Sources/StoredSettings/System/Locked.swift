@@ -79,7 +79,7 @@ private func didUnlockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsign
 #elseif canImport(Glibc) || canImport(Musl)
 /// The lock of this library.
 ///
-/// It is not recursive, and is never held while user code runs, except for the bodies of transactions.
+/// It is not recursive, and is never held while user code runs, except for the bodies of transactions and for requirements.
 ///
 /// It is not a `Mutex`. On Linux, a `Mutex` passes the cached thread ID to the kernel. In a forked child that is still
 /// the ID of a thread of the parent, so the child is killed when it unlocks a lock that the parent has locked, or when

@@ -75,7 +75,7 @@ final class ReplicaLink: Sendable {
         var isUrgent = false
         switch error.code {
         case .compacted, .futureRevision, .responseTooLarge:
-            replica.update { $0.markUnreliable() }
+            replica.update { $0.markUnverified() }
         case .permissionDenied, .authenticationFailed, .malformedResponse, .rejected:
             isUrgent = true
         default: break

@@ -152,7 +152,7 @@ struct ReplicaState {
     }
 
     /// Requires that the contents are compared with those of a server before a commit is based on them.
-    mutating func markUnreliable() { isVerified = false }
+    mutating func markUnverified() { isVerified = false }
 
     /// Requires that the whole contents are read, because events are lost.
     mutating func forgetHistory() { (isVerified, isHistoryLost) = (false, true) }

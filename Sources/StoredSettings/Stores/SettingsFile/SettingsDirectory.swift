@@ -52,7 +52,7 @@ package struct SettingsDirectory: Sendable {
 
     /// Throws unless a sibling may be used.
     private func checkTrust(in file: FileHandle) throws {
-        if let reason = try markUnreliable(of: system.status(of: file)) {
+        if let reason = try refusalReason(of: system.status(of: file)) {
             throw SettingsError.untrustedSibling(file.path, reason)
         }
     }
@@ -64,7 +64,7 @@ package struct SettingsDirectory: Sendable {
     /// directory, the owner of the settings file if no other user can replace it, and the members of the group that
     /// shares the settings file, or the directory while there is no settings file. In a directory that all users can
     /// write to, only the first two count.
-    private func markUnreliable(of status: FileStatus) throws -> String? {
+    private func refusalReason(of status: FileStatus) throws -> String? {
         guard status.isRegular else { return "it is not a regular file" }
         guard status.linkCount <= 1 else { return "it has \(status.linkCount) names; remove those that backups made" }
         guard status.owner != SystemCalls.currentUser(), try !isTrustedByOthers(status) else { return nil }
@@ -93,7 +93,7 @@ package struct SettingsDirectory: Sendable {
         if let status = try status(), status.isRegular { return status }
         for suffix in [SettingsFile.lastGoodSuffix, SettingsFile.journalSuffix] {
             let status = try system.status(at: name.adding(suffix), in: handle, followingLinks: false)
-            if let status, try markUnreliable(of: status) == nil { return status }
+            if let status, try refusalReason(of: status) == nil { return status }
         }
         guard SystemCalls.currentUser() == 0 else { return nil }
         var directory = try system.status(of: handle)
