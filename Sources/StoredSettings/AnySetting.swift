@@ -108,7 +108,7 @@ public struct AnySetting: Sendable {
     /// - Throws: ``SettingsError`` when the text is no valid value.
     public func check(text: String) throws {
         do {
-            _ = try base.storedValue(ofText: text)
+            _ = try base.converted(text)
         } catch let error as SettingsError {
             throw error.ofTypedText(consequence: "the setting does not accept it")
         }
@@ -227,7 +227,7 @@ package protocol CatalogSetting: Sendable {
     /// Converts and checks a text.
     ///
     /// - Throws: ``SettingsError`` that names the setting.
-    func storedValue(ofText text: String) throws -> StoredValue?
+    func converted(_ text: String) throws -> ConvertedText
     /// Checks whether a stored value could be used.
     ///
     /// - Throws: ``SettingsError`` that names the setting.
@@ -248,6 +248,18 @@ extension CatalogSetting {
     package func written(_ stored: StoredValue) -> StoredValue { stored }
     package func unknownMembers(in stored: StoredValue) -> [SettingsError] { [] }
     package func unknownMembers() -> [SettingsError] { [] }
+}
+
+/// A text that is a valid value of a setting.
+package struct ConvertedText: Sendable {
+    /// The stored form of the value; `nil` removes the stored value.
+    package let value: StoredValue?
+    /// Stores a text that lacks members, over the value in a transaction; `nil` for a text that lacks none.
+    package let setPart: (@Sendable (inout SettingsTransaction) throws -> Void)?
+
+    package init(_ value: StoredValue?, setPart: (@Sendable (inout SettingsTransaction) throws -> Void)? = nil) {
+        (self.value, self.setPart) = (value, setPart)
+    }
 }
 
 /// The value of a setting at one moment.

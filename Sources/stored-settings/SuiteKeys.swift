@@ -42,17 +42,17 @@ struct StoredKey: CatalogSetting {
     }
 
     func set(text: String) throws {
-        try suite.setStoredValue(storedValue(ofText: text), forKey: key)
+        try suite.setStoredValue(converted(text).value, forKey: key)
     }
 
-    func storedValue(ofText text: String) throws -> StoredValue? {
+    func converted(_ text: String) throws -> ConvertedText {
         do {
             let value =
                 if let type { try type.value(ofText: text) } else {
                     try ValueType.value(ofText: text, replacing: currentStoredValue)
                 }
             try value.checkStorable(forKey: key)
-            return value.storedAsJSON
+            return ConvertedText(value.storedAsJSON)
         } catch let error as SettingsError {
             var error = error
             error.key = key

@@ -36,14 +36,16 @@ extension Setting: CatalogSetting {
         // A whole value can be stored while the settings file is malformed.
         guard let base else { return try set(value) }
         do {
-            try suite.transaction { transaction in
-                // Another process may have changed a member that the text lacks.
-                let current = usableValue(in: transaction) ?? base
-                try transaction.set(self.value(ofText: text) { current }, for: self)
-            }
+            try suite.transaction { try set(part: text, over: base, in: &$0) }
         } catch {
             throw unsaved(error)
         }
+    }
+
+    private func set(part text: String, over base: Value, in transaction: inout SettingsTransaction) throws {
+        // Another process may have changed a member that the text lacks.
+        let current = usableValue(in: transaction) ?? base
+        try transaction.set(value(ofText: text) { current }, for: self)
     }
 
     private func usableValue(in transaction: SettingsTransaction) -> Value? {
@@ -55,8 +57,11 @@ extension Setting: CatalogSetting {
         }
     }
 
-    package func storedValue(ofText text: String) throws -> StoredValue? {
-        try box.encode(value(ofText: text).value)
+    package func converted(_ text: String) throws -> ConvertedText {
+        let (value, base) = try value(ofText: text)
+        let stored = try box.encode(value)
+        guard let base else { return ConvertedText(stored) }
+        return ConvertedText(stored) { transaction in try set(part: text, over: base, in: &transaction) }
     }
 
     /// Converts a text that is to be stored.

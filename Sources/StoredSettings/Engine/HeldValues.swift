@@ -17,13 +17,15 @@ struct HeldValues {
 
     private(set) var entries: [String: Entry] = [:]
     /// The keys of all requirements.
-    private var restricted: Set<String> = []
+    private(set) var restricted: Set<String> = []
     /// Changes with everything that the result of a check depends on.
     private(set) var version: UInt64 = 0
     /// Whether the requirements have to be checked.
     private(set) var isCheckDue = false
     /// The number of checks that have ended.
     private var checks: UInt64 = 0
+    /// Whether the current commit checks the requirements.
+    private var isCommitChecked = false
     /// The stored values that the current commit assigns again, although others are used instead of them.
     private(set) var reassigned: [String: StoredValue?] = [:]
     /// The errors that were reported, by the requirement.
@@ -55,10 +57,24 @@ struct HeldValues {
     }
 
     /// Notes that a value of this process has changed, which may meet a requirement that was not met before.
-    mutating func noteLocalChange() {
+    ///
+    /// - Parameter isAnyPending: Whether the value of a requirement is a pending write.
+    mutating func noteLocalChange(besidePending isAnyPending: Bool) {
         guard isRestricting else { return }
         version += 1
-        if !entries.isEmpty || !reports.isEmpty { isCheckDue = true }
+        if !isCommitChecked || isAnyPending || !entries.isEmpty || !reports.isEmpty { isCheckDue = true }
+    }
+
+    mutating func beginCommit(isChecked: Bool) {
+        (isCommitChecked, reassigned) = (isChecked, [:])
+    }
+
+    /// Ends a commit that has begun, after it was recorded or has failed.
+    ///
+    /// The record of another commit must not use what a failed one has noted.
+    mutating func endCommit(isDone: Bool) {
+        isCommitChecked = false
+        if !isDone { reassigned = [:] }
     }
 
     /// Notes that a value has become visible that was never checked together with the others.
@@ -126,8 +142,7 @@ struct HeldValues {
             }
         }
         visible = shown.values.sorted { $0.key < $1.key }
-        version += 1
-        if commit.origin == .external || !entries.isEmpty || !reports.isEmpty { isCheckDue = true }
+        if commit.origin == .external { isCheckDue = true }
         return isChanged
     }
 

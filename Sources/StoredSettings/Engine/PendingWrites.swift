@@ -15,14 +15,18 @@ struct PendingWrites {
 
     /// The pending writes that a commit saves.
     struct Flush {
-        /// For each key, the pending value and the value that was stored when the commit began.
-        fileprivate(set) var edits: [String: (value: StoredValue?, stored: StoredValue?)] = [:]
+        /// The pending value of each key.
+        fileprivate(set) var edits: [String: StoredValue?]
         /// The newest version of these writes.
         let version: Version
 
-        /// Takes the write of a key out of the transaction.
-        mutating func withdraw(_ key: String, from transaction: inout StoreTransaction) {
-            if let edit = edits.removeValue(forKey: key) { transaction[key] = edit.stored }
+        mutating func withdraw(_ key: String) {
+            edits[key] = nil
+        }
+
+        /// Adds the writes to a transaction that has no other changes yet.
+        func apply(to transaction: inout StoreTransaction) {
+            for (key, value) in edits { transaction[key] = value }
         }
     }
 
@@ -69,6 +73,8 @@ struct PendingWrites {
 
     func contains(_ key: String) -> Bool { entries[key] != nil }
 
+    func contains(anyOf keys: Set<String>) -> Bool { entries.keys.contains(where: keys.contains) }
+
     func value(forKey key: String, over stored: StoredValue?) -> StoredValue? {
         guard let entry = entries[key] else { return stored }
         return entry.value
@@ -91,21 +97,17 @@ struct PendingWrites {
         return retryDelay
     }
 
-    /// Adds entries to the transaction of a commit that begins.
+    /// Begins a commit.
     ///
     /// - Parameters:
-    ///   - key: The only key to save; `nil` for all.
-    ///   - transaction: The transaction, on the newest contents of the store.
+    ///   - keys: The only keys to save; `nil` for all.
+    ///   - excluded: Keys that this commit cannot save.
     /// - Returns: The entries that the commit saves.
-    mutating func beginFlush(of key: String? = nil, into transaction: inout StoreTransaction) -> Flush {
+    mutating func beginFlush(of keys: Set<String>? = nil, except excluded: Set<String> = []) -> Flush {
         flushing = version
         unchanged = [:]
-        var flush = Flush(version: version)
-        for (name, entry) in entries where key == nil || key == name {
-            flush.edits[name] = (entry.value, transaction[name])
-            transaction[name] = entry.value
-        }
-        return flush
+        let saved = entries.filter { keys?.contains($0.key) != false && !excluded.contains($0.key) }
+        return Flush(edits: saved.mapValues(\.value), version: version)
     }
 
     /// Completes the transaction of a commit whose body has returned.
@@ -113,13 +115,12 @@ struct PendingWrites {
     /// - Returns: The changes to offer to subscribers now; `nil` when no entry has ended. A commit without changes can no
     ///   longer fail and is not recorded, so its entries end here.
     mutating func endFlush(_ flush: Flush, in transaction: inout StoreTransaction) -> [StoreChange]? {
-        for (key, edit) in flush.edits {
-            if entries[key] == nil, transaction[key] == edit.value {
-                // It was dropped meanwhile for a newer value, which must not be overwritten.
-                transaction[key] = edit.stored
-            }
-            let isUnchanged = Self.change(ofKey: key, from: edit.stored, to: transaction[key]) == nil
-            if isUnchanged { unchanged.updateValue(edit.stored, forKey: key) }
+        for (key, value) in flush.edits {
+            // If it was dropped meanwhile for a newer value, that must not be overwritten.
+            if entries[key] == nil, transaction[key] == value { transaction.revert(key) }
+            let stored = transaction.stored(key)
+            let isUnchanged = Self.change(ofKey: key, from: stored, to: transaction[key]) == nil
+            if isUnchanged { unchanged.updateValue(stored, forKey: key) }
         }
         let isRecorded = transaction.changes.contains { Self.change(ofKey: $0.key, from: $0.old, to: $0.new) != nil }
         return isRecorded ? nil : endUnchanged()

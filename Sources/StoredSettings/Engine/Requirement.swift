@@ -133,6 +133,22 @@ extension SettingsEngine {
         return requirementTable.withLock { $0.requirements(for: keys) }
     }
 
+    /// The keys whose values have to meet a requirement.
+    var restrictedKeys: Set<String> {
+        guard hasRequirements.load(ordering: .acquiring) else { return [] }
+        return requirementTable.withLock { Set($0.all.flatMap(\.keys).flatMap(\.all)) }
+    }
+
+    /// The keys that requirements connect with a key, directly or through others.
+    func keys(connectedTo key: String) -> Set<String> {
+        var keys: Set = [key]
+        while true {
+            let count = keys.count
+            keys.formUnion(requirements(for: keys).flatMap(\.keys).flatMap(\.all))
+            if keys.count == count { return keys }
+        }
+    }
+
     /// Whether the values of a key have to meet a requirement.
     func isRestricted(_ key: String) -> Bool {
         hasRequirements.load(ordering: .acquiring) && !requirements(for: CollectionOfOne(key)).isEmpty
@@ -199,8 +215,13 @@ extension SettingsEngine {
 
     /// Finds the last good values for all requirements, before a check under a lock.
     func prepareRequirements() {
-        guard hasRequirements.load(ordering: .acquiring) else { return }
-        for requirement in requirementTable.withLock(\.all) { requirement.prepare { value(forKey: $0) } }
+        // A conversion or a validator that changes values runs in a check as well.
+        guard hasRequirements.load(ordering: .acquiring), !CheckScope.isCurrent else { return }
+        // Changes from outside are checked first.
+        _ = value(forKey: "")
+        CheckScope.run {
+            for requirement in requirementTable.withLock(\.all) { requirement.prepare { value(forKey: $0) } }
+        }
     }
 
     /// Throws ``SettingsError`` if changed contents do not meet a requirement.
@@ -227,14 +248,17 @@ extension SettingsEngine {
     /// Checks the requirements that some assignments may violate, which are checked again when they are saved.
     ///
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/requirementNotMet``.
-    func check(_ edits: some Collection<(key: String, value: StoredValue?)>, _ keys: [String]) throws {
-        let requirements = requirements(for: keys)
-        guard !requirements.isEmpty else { return }
+    func check(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
+        let requirements = requirements(for: edits.map(\.key))
+        guard !requirements.isEmpty, !CheckScope.isCurrent else { return }
         let (contents, held) = checkedContents()
         let edited = Dictionary(edits.map { ($0.key, $0.value) }) { $1 }
-        for requirement in requirements {
-            requirement.prepare { held[$0] ?? contents[$0] }
-            try requirement.check(requirement.combination { edited[$0] ?? held[$0] ?? contents[$0] })
+        try CheckScope.run {
+            for requirement in requirements {
+                // Finding the last good values may read a file, which other writers would wait for.
+                if TransactionScope.current == nil { requirement.prepare { held[$0] ?? contents[$0] } }
+                try requirement.check(requirement.combination { edited[$0] ?? held[$0] ?? contents[$0] })
+            }
         }
     }
 }

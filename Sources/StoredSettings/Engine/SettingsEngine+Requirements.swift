@@ -38,7 +38,7 @@ extension SettingsEngine {
     /// The values that are used instead of stored ones that were checked.
     var checkedHeldValues: [String: StoredValue?] {
         guard hasRequirements.load(ordering: .acquiring) else { return [:] }
-        return state.withLock { state in state.held.checked.filter { !state.pendingWrites.contains($0.key) } }
+        return state.withLock { $0.held.checked }
     }
 
     /// Checks all requirements, if a value has changed since the last check, and reports those that are not met.
@@ -239,8 +239,8 @@ final class CheckScope: Sendable {
     /// Whether the caller is part of a check.
     static var isCurrent: Bool { inherited?.extent.isCurrent ?? false }
 
-    static func run<Result>(_ body: () -> Result) -> Result {
+    static func run<Result>(_ body: () throws -> Result) rethrows -> Result {
         let scope = CheckScope()
-        return scope.extent.run { $inherited.withValue(scope, operation: body) }
+        return try scope.extent.run { try $inherited.withValue(scope, operation: body) }
     }
 }

@@ -8,7 +8,6 @@ extension SettingsEngine {
     func transact<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         let scope = TransactionScope()
         defer { scope.performPostponed() }
-        if TransactionScope.current == nil { prepareRequirements() }
         return try commit { transaction in
             let result = try scope.run {
                 guard hasRequirements.load(ordering: .acquiring) else { return try body(&transaction) }
@@ -18,12 +17,11 @@ extension SettingsEngine {
                 let after = transaction
                 // Values that do not meet a requirement are not used.
                 let held = checkedHeldValues
-                let changed = Set(after.edited.map(\.key).filter { after[$0] != (held[$0] ?? before[$0]) })
-                try checkRequirements(
-                    for: changed,
-                    from: { held[$0] ?? before[$0] },
-                    to: { changed.contains($0) ? after[$0] : held[$0] ?? after[$0] }
-                )
+                let used = { (key: String) in before.isEdited(key) ? before[key] : held[key] ?? before[key] }
+                let changed = Set(after.edited.map(\.key).filter { after[$0] != used($0) })
+                try CheckScope.run {
+                    try checkRequirements(for: changed, from: used) { changed.contains($0) ? after[$0] : used($0) }
+                }
                 return result
             }
             try transaction.checkStorable()
@@ -97,10 +95,15 @@ extension SettingsEngine {
     private func writeLater(_ edits: some Collection<(key: String, value: StoredValue?)>) throws -> Bool {
         guard store.canWriteLater, isFree, edits.allSatisfy({ !$0.key.isEmpty }) else { return false }
         for (key, value) in edits { try value?.checkStorable(forKey: key) }
-        let keys = edits.map(\.key)
         // What other processes store until then is checked when it arrives.
-        try check(edits, keys)
-        return try store.writeLater(Dictionary(edits.map { ($0.key, $0.value) }) { $1 })
+        try check(edits)
+        guard try store.writeLater(Dictionary(edits.map { ($0.key, $0.value) }) { $1 }) else { return false }
+        // Another thread may have changed a value of the same requirement meanwhile.
+        if !requirements(for: edits.map(\.key)).isEmpty {
+            state.withLock { $0.held.noteUncheckedChange() }
+            invalidate()
+        }
+        return true
     }
 
     private func keep(
@@ -108,18 +111,17 @@ extension SettingsEngine {
         after error: any Error,
         _ report: @escaping @Sendable (SettingsError) -> Void
     ) {
-        if error.isCaused(by: WaitLimitError.self) {
-            do {
-                try check(edits, edits.map(\.key))
-            } catch {
-                return report(SettingsError.wrapping(error, as: .requirementNotMet))
-            }
-            for edit in edits { keep(edit.value, forKey: edit.key, isRetried: false) }
-            return saveInBackground(report)
-        }
+        let isBusy = error.isCaused(by: WaitLimitError.self)
         var error = SettingsError.wrapping(error, as: .writeFailed)
-        if error.code.isRetryable {
-            for edit in edits { keep(edit.value, forKey: edit.key) }
+        if isBusy || error.code.isRetryable {
+            do {
+                try check(edits)
+            } catch {
+                let error = SettingsError.wrapping(error, as: .requirementNotMet)
+                return afterTransaction { report(error) }
+            }
+            for edit in edits { keep(edit.value, forKey: edit.key, isRetried: !isBusy) }
+            if isBusy { return saveInBackground(report) }
             // Without a place to store anything, every reporter was notified when the suite was opened.
             guard isStorageAvailable else { return }
             error.consequence = Self.consequence(ofPending: error.code)
@@ -168,7 +170,8 @@ extension SettingsEngine {
     ) throws -> Result {
         guard !isFinished else { throw SettingsError.suiteFinished }
         if isStorageAvailable, let scope = TransactionScope.current {
-            scope.postpone { self.retry() }
+            // A check can run again with each retry, so it must not begin one.
+            if !CheckScope.isCurrent { scope.postpone { self.retry() } }
             throw SettingsError.nestedTransaction
         }
         return try commitPending(isBlind: isBlind, body)
@@ -177,55 +180,71 @@ extension SettingsEngine {
     /// Runs a commit that also saves the pending writes.
     ///
     /// - Parameters:
-    ///   - isBlind: Whether the body reads nothing, so that the commit is possible while the contents are unknown.
-    ///   - key: The only key whose pending write is saved; `nil` for all.
+    ///   - isBlind: Whether the body reads nothing, so that the commit is possible while the contents are unknown. It saves no
+    ///     pending write that has to meet a requirement, because that depends on the contents.
+    ///   - keys: The only keys whose pending writes are saved; `nil` for all.
     ///   - body: Changes the contents.
     /// - Returns: The result of the body.
     /// - Throws: The error of the body or of the store. Then everything stays pending.
     func commitPending<Result>(
         isBlind: Bool,
-        only key: String? = nil,
+        only keys: Set<String>? = nil,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
         // A body can run more than once.
         var deliveries: [StoreDelivery] = []
         defer { for delivery in deliveries { delivery.perform() } }
-        // The record of another commit must not use what a failed one has noted.
-        defer { if hasRequirements.load(ordering: .acquiring) { state.withLock { $0.held.noteReassigned([:]) } } }
-        var unmet: [UnmetWrite] = []
-        let scope = hasRequirements.load(ordering: .acquiring) ? TransactionScope() : nil
+        var (hasBegun, isDone) = (false, false)
+        defer { if hasBegun { state.withLock { $0.held.endCommit(isDone: isDone) } } }
+        let restricted = isBlind ? restrictedKeys : []
+        var (unmet, version): ([String: SettingsError], PendingWrites.Version) = ([:], 0)
+        let scope = TransactionScope()
         defer {
-            scope?.performPostponed()
-            for write in unmet { drop(write.key, upTo: write.version, because: write.error) }
+            for (key, error) in unmet { drop(key, upTo: version, because: error) }
+            scope.performPostponed()
         }
-        if state.withLock({ $0.pendingWrites.isFlushNeeded }), TransactionScope.current == nil { prepareRequirements() }
+        if !isBlind, TransactionScope.current == nil { prepareRequirements() }
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
+            if hasRequirements.load(ordering: .acquiring) {
+                state.withLock { $0.held.beginCommit(isChecked: !isBlind) }
+                hasBegun = true
+            }
             // The store has read the commits of other processes, so the writes that are still pending are newer.
             guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else {
                 let result = try body(&transaction)
                 if let delivery = useReassigned(in: transaction) { deliveries.append(delivery) }
                 return result
             }
-            var flush = state.withLock { $0.pendingWrites.beginFlush(of: key, into: &transaction) }
-            unmet = scope?.run { takeUnmetWrites(of: &flush, outOf: &transaction) } ?? []
+            var flush = state.withLock { $0.pendingWrites.beginFlush(of: keys, except: restricted) }
+            (unmet, version) = (scope.run { takeUnmetWrites(of: &flush, over: transaction) }, flush.version)
+            flush.apply(to: &transaction)
             let result = try body(&transaction)
             let delivery = state.withLock { state -> StoreDelivery? in
                 guard let changes = state.pendingWrites.endFlush(flush, in: &transaction) else { return nil }
-                pendingWritesChanged()
-                state.held.noteLocalChange()
+                invalidate()
+                state.noteLocalChange()
                 return checkedDelivery(of: changes, .local, state)
             }
             if let delivery { deliveries.append(delivery) }
             if let delivery = useReassigned(in: transaction, flush) { deliveries.append(delivery) }
             return result
         }
-        return try isBlind ? store.write(body) : store.commit(body)
+        let result = try isBlind ? store.write(body) : store.commit(body)
+        isDone = true
+        return result
     }
 
     /// Tries again to save the pending writes.
     func flush() throws {
         guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else { return }
-        try retryingWithoutRejected { try commit(isBlind: true) { _ in } }
+        try retryingWithoutRejected {
+            try commit(isBlind: true) { _ in }
+            let restricted = restrictedKeys
+            guard state.withLock({ $0.pendingWrites.contains(anyOf: restricted) }) else { return }
+            // No code of the user runs on the threads that make values durable.
+            if WorkScheduler.isDurable { return suspendedWrites.runInBackground { self.retry() } }
+            try commit { _ in }
+        }
     }
 
     /// Drops the pending write of a key, and notifies subscribers of the value that becomes visible.
@@ -235,7 +254,7 @@ extension SettingsEngine {
         let delivery = store.withValue(forKey: key) { stored in
             state.withLock { state -> StoreDelivery? in
                 guard let entry = state.pendingWrites.remove(key, upTo: version) else { return nil }
-                pendingWritesChanged()
+                invalidate()
                 state.held.noteUncheckedChange()
                 // Another process may have stored a value since, which was hidden until now.
                 let new = state.value(forKey: key, over: stored)
@@ -286,8 +305,8 @@ extension SettingsEngine {
         storeVersion?.mustLook()
         let delivery = withValue(forKey: key) { old, state in
             state.pendingWrites.keep(value, forKey: key)
-            self.pendingWritesChanged()
-            state.held.noteLocalChange()
+            self.invalidate()
+            state.noteLocalChange()
             let changes = PendingWrites.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
             return self.checkedDelivery(of: changes, .local, state)
         }
@@ -348,16 +367,22 @@ extension SettingsEngine {
     /// Tries the pending writes one by one, and drops those that the store never accepts, so that they do not fail every
     /// commit that would save them.
     ///
+    /// Those that a requirement connects are saved together, or dropped together.
+    ///
     /// - Returns: Whether there was one.
     private func dropRejected() -> Bool {
         var isAnyDropped = false
         let versions = state.withLock { $0.pendingWrites.versions }
-        for (key, version) in versions.sorted(by: { $0.key < $1.key }) {
+        var rest = Set(versions.keys)
+        while let key = rest.min() {
+            let group = keys(connectedTo: key).intersection(rest).union([key])
+            rest.subtract(group)
+            if WorkScheduler.isDurable, isRestricted(key) { continue }
             do {
-                try commitPending(isBlind: true, only: key) { _ in }
+                try commitPending(isBlind: !isRestricted(key), only: group) { _ in }
             } catch let error as SettingsError where error.code.isRejection {
                 isAnyDropped = true
-                drop(key, upTo: version, because: error)
+                for key in group { versions[key].map { drop(key, upTo: $0, because: error) } }
             } catch {
                 // It may be saved later.
             }
@@ -365,34 +390,26 @@ extension SettingsEngine {
         return isAnyDropped
     }
 
-    /// A pending write after which a requirement would not be met.
-    private struct UnmetWrite {
-        var key: String
-        var version: PendingWrites.Version
-        var error: SettingsError
-    }
-
-    /// Takes the pending writes out of a transaction after which a requirement would not be met: another value may have been
-    /// stored since they were assigned.
+    /// Takes the pending writes out of those that a commit saves after which a requirement would not be met: another value may
+    /// have been stored since they were assigned.
     ///
-    /// - Returns: These writes, which the caller drops after the commit.
+    /// - Returns: The errors of these writes, which the caller drops after the commit.
     private func takeUnmetWrites(
         of flush: inout PendingWrites.Flush,
-        outOf transaction: inout StoreTransaction
-    ) -> [UnmetWrite] {
-        var unmet: [UnmetWrite] = []
-        let (held, pending) = (checkedHeldValues, state.withLock(\.pendingWrites))
-        for key in flush.edits.keys.sorted() {
-            for requirement in requirements(for: CollectionOfOne(key)) {
-                let failure = requirement.error { name in
-                    let stored = held[name] ?? transaction[name]
-                    let isUnmet = unmet.contains { $0.key == name }
-                    return isUnmet ? stored : pending.value(forKey: name, over: stored)
+        over transaction: StoreTransaction
+    ) -> [String: SettingsError] {
+        guard hasRequirements.load(ordering: .acquiring) else { return [:] }
+        let held = checkedHeldValues
+        var unmet: [String: SettingsError] = [:]
+        CheckScope.run {
+            for key in flush.edits.keys.sorted() {
+                for requirement in requirements(for: CollectionOfOne(key)) {
+                    guard let error = requirement.error(of: { flush.edits[$0] ?? held[$0] ?? transaction[$0] })
+                    else { continue }
+                    unmet[key] = error
+                    flush.withdraw(key)
+                    break
                 }
-                guard let failure else { continue }
-                unmet.append(UnmetWrite(key: key, version: flush.version, error: failure))
-                flush.withdraw(key, from: &transaction)
-                break
             }
         }
         return unmet

@@ -134,13 +134,6 @@ extension SettingsEngine {
         return Version(store: store.version(), pending: pending)
     }
 
-    /// Invalidates caches after a change of the pending writes.
-    ///
-    /// Called under the engine's lock.
-    func pendingWritesChanged() {
-        invalidate()
-    }
-
     /// Invalidates all caches.
     func invalidate() {
         pendingVersion.add(1, ordering: .releasing)
@@ -243,12 +236,19 @@ extension SettingsEngine.State {
         pendingWrites.value(forKey: key, over: held.value(forKey: key, over: stored))
     }
 
+    /// Notes that a value of this process has changed, which may meet a requirement that was not met before, or violate one
+    /// together with a pending write that was checked at the same time.
+    mutating func noteLocalChange() {
+        held.noteLocalChange(besidePending: pendingWrites.contains(anyOf: held.restricted))
+    }
+
     /// A commit as readers and subscribers see it.
     fileprivate mutating func masking(_ commit: StoreCommit) -> PendingWrites.Visible {
         guard held.isRestricting else { return pendingWrites.masking(commit) }
         let pending = Set((commit.changes.map(\.key) + held.reassigned.keys).filter(pendingWrites.contains))
         var visible = pendingWrites.masking(commit)
         if held.mask(commit, &visible.commit.changes, wasPending: pending.contains) { visible.isPendingChanged = true }
+        if commit.changes.contains(where: { held.restricted.contains($0.key) }) { noteLocalChange() }
         return visible
     }
 }
@@ -257,7 +257,7 @@ extension SettingsEngine: StoreObserver {
     package func record(_ commit: StoreCommit) -> StoreDelivery {
         state.withLock { state in
             let visible = state.masking(commit)
-            if visible.isPendingChanged { pendingWritesChanged() }
+            if visible.isPendingChanged { invalidate() }
             var delivery = offer(visible.commit, to: state.subscribers)
             delivery.recorder = self
             delivery.isCheckDue = state.held.isCheckDue

@@ -43,6 +43,17 @@ public struct StoreTransaction: Sendable {
         }
     }
 
+    /// The value of a key at the start of the transaction.
+    func stored(_ key: String) -> StoredValue? { base[key] }
+
+    /// Takes back what was assigned to a key, so that it does not belong to the transaction.
+    mutating func revert(_ key: String) {
+        guard let place = place(of: key) else { return }
+        edits.remove(at: place)
+        places = [:]
+        if edits.count > Self.fewEdits { notePlaces() }
+    }
+
     /// Whether a value was assigned to a key, which may equal the stored one.
     func isEdited(_ key: String) -> Bool { place(of: key) != nil }
 

@@ -10,7 +10,7 @@ extension CommandInvocation {
         var failures: [CommandFailure] = []
         for (setting, text) in assignments {
             do {
-                edits.add(try setting.base.storedValue(ofText: text), for: setting)
+                edits.add(try setting.base.converted(text), for: setting)
             } catch {
                 let typed = (error as? SettingsError)?.ofTypedText(consequence: "nothing is changed")
                 failures.append(CommandFailure(typed ?? error))

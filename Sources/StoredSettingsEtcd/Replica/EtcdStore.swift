@@ -175,29 +175,6 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     /// The maximum size of assigned values, in bytes, which leaves space for keys and conditions.
     private static let mostBytesOfValues = 1_400_000
 
-    /// Stores either all assignments of a body or none, whatever is stored now.
-    ///
-    /// The body runs once.
-    ///
-    /// - Throws: The same as ``commit(_:)``.
-    public func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        var written: (edits: [StoreChange], result: Result)?
-        return try commitChanges { base in
-            if let written {
-                let changes = written.edits.compactMap { edit in
-                    base[edit.key] == edit.new
-                        ? nil : StoreChange(key: edit.key, old: base[edit.key], new: edit.new)
-                }
-                return (changes, written.result)
-            }
-            var transaction = StoreTransaction(base: base)
-            let result = try body(&transaction)
-            try transaction.checkStorable()
-            written = (transaction.storedAsJSON(includingEqual: true), result)
-            return (transaction.storedAsJSON(includingEqual: false), result)
-        }
-    }
-
     /// Stores the value of one key, whatever is stored now.
     ///
     /// - Throws: The same as ``commit(_:)``.

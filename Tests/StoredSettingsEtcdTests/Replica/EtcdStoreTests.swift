@@ -38,20 +38,17 @@ struct EtcdStoreTests {
         }
     }
 
-    @Test("A blind write runs its body once, and replaces what another store has written meanwhile")
+    @Test("A blind write replaces what another store has written meanwhile")
     func blindWrite() async throws {
         let (first, second, _) = try await Self.pair()
         try await blocking {
             try first.commit { $0["a"] = 1 }
             try second.refresh()
-            var runs = 0
             try second.write { transaction in
-                runs += 1
                 try first.write(2, forKey: "a")
                 transaction["a"] = 3
                 transaction["b"] = nil
             }
-            #expect(runs == 1)
             #expect(second.contents() == ["a": 3])
             // The value is equal when the body runs, and is not when the write is stored.
             try second.write { transaction in

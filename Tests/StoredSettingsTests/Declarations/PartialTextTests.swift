@@ -2,6 +2,8 @@
 
 import Dispatch
 import StoredSettingsTesting
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import StoredSettings
@@ -152,6 +154,24 @@ struct PartialTextTests {
                 "the setting has no member 'brust'. Nothing is changed. Use 'burst' if that is meant."
             )
         )
+    }
+
+    @Test("config set keeps a member that another thread sets meanwhile")
+    func concurrentCommand() async throws {
+        let (pace, _) = pace()
+        let other = Setting("other", default: 0, suite: pace.suite)
+        let isSet = Atomic(false)
+        // The values are converted before they are stored, and this validator runs in between.
+        let late = Setting("late", default: 0, suite: pace.suite) { _ in
+            if !isSet.exchange(true, ordering: .relaxed) {
+                do { try onAnotherThread { try pace.set(Pace(perSecond: 50, burst: 1)) } } catch { Issue.record(error) }
+            }
+            return true
+        }
+        let harness = CommandHarness(pace.suite, SettingsCatalog(pace, other, late))
+        #expect(await harness.run("set", "other=1", "pace=burst=5", "late=2").code == 0)
+        #expect(pace.value == Pace(perSecond: 50, burst: 5))
+        #expect(other.value == 1 && late.value == 2)
     }
 
     @Test("the text that stands for a secret is no value of it")

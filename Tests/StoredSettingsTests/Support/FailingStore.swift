@@ -52,6 +52,9 @@ final class FailingStore: LocatingStore, ForwardingStore {
         if let error = synchronizingFailure.withLock({ $0 }) { throw error }
     }
 
+    /// A closure that runs once, before a commit.
+    let beforeCommit = Mutex<(@Sendable () -> Void)?>(nil)
+
     /// A closure that runs once, when all values were read and before they are returned.
     let afterContents = Mutex<(@Sendable () -> Void)?>(nil)
 
@@ -67,6 +70,8 @@ final class FailingStore: LocatingStore, ForwardingStore {
 
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         if let error = failure.withLock({ $0 }) { throw error }
+        let hook = beforeCommit.withLock { $0.take() }
+        hook?()
         return try memory.commit { transaction in
             let result = try body(&transaction)
             if let rejected = rejected.withLock({ $0 }), transaction[rejected.key] != rejected.exception {

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// A violated requirement is neither visible nor stored, and no valid assignment is lost, while values wait to be saved.
+@Suite("Requirements on values that wait to be saved", .deadlockLimit)
+struct RequirementCommitTests {
+    private let reporter = RecordingReporter()
+    private let full = SettingsError(.writeFailed, fact: "the disk is full")
+
+    private static let failures: [(name: String, error: SettingsError?)] = [
+        ("no directory", nil), ("full disk", SettingsError(.writeFailed, fact: "the disk is full")),
+        ("lock", SettingsError(.lockTimedOut, fact: "the lock is held")),
+    ]
+
+    @Test("an assignment that cannot be saved is checked", arguments: failures.indices)
+    func unsaved(index: Int) throws {
+        let store: any SettingsStore
+        if let error = Self.failures[index].error {
+            let failing = FailingStore()
+            failing.fail(with: error)
+            store = failing
+        } else {
+            store = UnavailableStore(because: SettingsError(.locationUnavailable, fact: "there is no home directory"))
+        }
+        let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+        pool.$least.value = 20
+        #expect(pool.values == [1, 10])
+        #expect(reporter.errors.map(\.code).contains(.requirementNotMet))
+        pool.$least.value = 5
+        pool.$most.value = 4
+        #expect(pool.values == [5, 10], "the value that was assigned first remains")
+        #expect(reporter.errors.count { $0.code == .requirementNotMet } == 2)
+    }
+
+    @Test("values that are assigned together are saved together, although one of them alone would not be accepted")
+    func together() throws {
+        let store = FailingStore()
+        let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+        store.fail(with: full)
+        pool.$most.value = 40
+        pool.$least.value = 30
+        pool.suite[storedValueFor: "other"] = 1
+        store.fail(with: nil)
+        // One that is never accepted makes the others be tried one by one.
+        store.reject("other")
+        expectError(.unstorable) { try pool.suite.transaction { $0[storedValueFor: "another"] = 1 } }
+        try pool.suite.synchronize()
+        #expect(store.contents() == ["least": 30, "most": 40])
+        #expect(reporter.errors.map(\.code) == [.writeFailed, .writeFailed, .writeFailed, .unstorable])
+    }
+
+    @Test("a validator that assigns another setting ends", arguments: [false, true])
+    func assigningValidator(isFull: Bool) async throws {
+        let store = FailingStore(["least": 3])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let calls = Setting("calls", default: 0, suite: suite)
+        let most = Setting("most", default: 10, suite: suite)
+        let least = Setting("least", default: 1, suite: suite) { value in
+            calls.value += 1
+            return value >= 0
+        }
+        SettingsCatalog(least, most).require("least is at most most", least, most) { $0 <= $1 }
+        if isFull {
+            store.fail(with: full)
+            least.value = 4
+            most.value = 9
+            store.fail(with: nil)
+            try await suite.synchronize()
+        } else {
+            try await blocking { try least.set(4) }
+        }
+        #expect(least.value == 4)
+        await eventually("the assignments of the validator are saved") { !suite.engine.isPending("calls") }
+        #expect(store.contents()["least"] == 4)
+    }
+
+    @Test("a value that waits is saved only when the stored values can be read", arguments: [3, 40])
+    func unreadable(most: Int) async throws {
+        let faults = Faults()
+        try await withSettingsPath { path in
+            try path.overwriteFile(with: #"{"most": \#(most)}"#)
+            faults.fail(.open, with: EACCES) { $0 == path }
+            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+            pool.$least.value = 5
+            pool.suite[storedValueFor: "other"] = 1
+            pool.suite.engine.retry()
+            #expect(!pool.suite.engine.isPending("other"))
+            faults.stop()
+            store.lookAndWait()
+            try await pool.suite.synchronize()
+            await eventually("the value has been saved, or dropped") { !pool.suite.engine.isPending("least") }
+            var expected: [String: StoredValue] = ["most": .integer(Int128(most)), "other": 1]
+            if most != 3 { expected["least"] = 5 }
+            #expect(store.contents() == expected)
+            if most == 3 {
+                await eventually("that is reported") { reporter.errors.contains { $0.code == .requirementNotMet } }
+            } else {
+                #expect(!reporter.errors.contains { $0.code == .requirementNotMet })
+            }
+        }
+    }
+
+    @Test("an assignment that begins to wait during a transaction is not used beside its values")
+    func assignedDuringTransaction() async throws {
+        let store = FailingStore(["most": 40])
+        let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+        try await blocking {
+            try pool.suite.transaction { values in
+                values[pool.$most] = 5
+                try onAnotherThread {
+                    store.fail(with: full)
+                    pool.$least.value = 30
+                    store.fail(with: nil)
+                    #expect(pool.values == [30, 40])
+                }
+            }
+        }
+        #expect(pool.values == [1, 5])
+        try await pool.suite.synchronize()
+        #expect(store.contents() == ["most": 5])
+        await eventually("that is reported") { reporter.errors.contains { $0.code == .requirementNotMet } }
+    }
+
+    @Test("a set that was waiting when the requirement was declared is checked afterwards")
+    func declaredMeanwhile() async throws {
+        let store = FailingStore()
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let (least, most) = (Setting("least", default: 1, suite: suite), Setting("most", default: 10, suite: suite))
+        // A set of a suite without a requirement, which the store carries out after the requirement was declared.
+        store.beforeCommit.withLock {
+            $0 = {
+                SettingsCatalog(least, most).require("least is at most most", least, most) { $0 <= $1 }
+                #expect(least.value == 1)
+            }
+        }
+        try await blocking { try suite.setStoredValue(20, forKey: "least") }
+        #expect(least.value == 1)
+        #expect(reporter.errors.map(\.code) == [.requirementNotMet])
+    }
+}
