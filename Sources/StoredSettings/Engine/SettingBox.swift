@@ -69,7 +69,6 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private let unversioned = Locked<Unversioned?>(nil)
     /// The last good value of the key, and the reports about an unusable one.
     let health: ValueHealth
-    let lastGoodSearch = LastGoodSearch<Value>()
     /// The readings of the layers above the store and beneath it; `nil` in a suite without layers.
     let layerCaches: (overrides: LayerCache<Value>, bases: LayerCache<Value>)?
     /// The value that Observation has seen last; `nil` in a suite whose layers do not change.
