@@ -31,7 +31,7 @@ struct JournalRecordTests {
     }
 
     private func read(_ bytes: [UInt8], at start: Int = 0) -> JournalRecord? {
-        bytes.withUnsafeBytes { JournalRecord.read($0, at: start, epoch: Self.epoch, salt: 0) }
+        bytes.withUnsafeBytes { RecordText($0, at: start, epoch: Self.epoch, salt: 0)?.record }
     }
 
     @Test("a record that would be too long is refused, and changes that were committed before take several records")
@@ -48,7 +48,7 @@ struct JournalRecordTests {
         while (ends.last ?? 0) < parts.count {
             let last = ends.last ?? 0
             let record = try #require(
-                parts.withUnsafeBytes { JournalRecord.read($0, at: last, epoch: Self.epoch, salt: 1) }
+                parts.withUnsafeBytes { RecordText($0, at: last, epoch: Self.epoch, salt: 1)?.record }
             )
             #expect(record.end - last <= 64)
             values.merge(record.values) { $1 }

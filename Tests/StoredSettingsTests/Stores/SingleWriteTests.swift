@@ -34,7 +34,7 @@ struct SingleWriteTests {
                 try JournalRecord.withRecord(setting: key, to: stored) { bytes in
                     JournalRecord.complete(bytes, epoch: 3, salt: 5)
                     let record = try #require(
-                        JournalRecord.read(UnsafeRawBufferPointer(bytes), at: 0, epoch: 3, salt: 5),
+                        RecordText(UnsafeRawBufferPointer(bytes), at: 0, epoch: 3, salt: 5)?.record,
                         "\(key) \(String(describing: value))"
                     )
                     #expect(record.values == [key: stored])

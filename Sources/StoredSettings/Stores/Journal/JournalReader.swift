@@ -46,13 +46,15 @@ package struct JournalReader {
             let part = Int(reading.end)..<min(Int(reading.end) + length, size)
             let bytes = try system.contents(of: file, in: part)
             let wholeLength = bytes.withUnsafeBytes { bytes in
-                let sequence = RecordSequence(
-                    bytes,
-                    epoch: epoch,
-                    salt: salt,
-                    isOmittingReplaced: isOmittingReplaced
-                )
-                takeRecords(of: sequence, from: part.lowerBound, &reading)
+                var following = RecordText(bytes, at: 0, epoch: epoch, salt: salt)
+                while let text = following {
+                    following = RecordText(bytes, at: text.end, epoch: epoch, salt: salt)
+                    if isOmittingReplaced, let following, text.isReplaced(by: following) { continue }
+                    guard var record = text.record else { break }
+                    record.end += part.lowerBound
+                    reading.end = UInt32(record.end)
+                    reading.records.append(record)
+                }
                 return JournalRecord.length(ofCut: bytes, epoch: epoch)
             }
             if Int(reading.end) > part.lowerBound {
@@ -69,15 +71,6 @@ package struct JournalReader {
 
     /// The number of bytes to read at once.
     private static let partLength = 1 << 16
-
-    private func takeRecords(of sequence: RecordSequence, from start: Int, _ reading: inout Reading) {
-        var sequence = sequence
-        while var record = sequence.next() {
-            record.end += start
-            reading.records.append(record)
-        }
-        reading.end += UInt32(sequence.end)
-    }
 
     /// The records that are not in the file, and the journal's position after them.
     struct Replay {

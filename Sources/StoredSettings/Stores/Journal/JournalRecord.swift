@@ -140,23 +140,6 @@ package struct JournalRecord {
         }
     }
 
-    /// Reads the record that begins at an offset.
-    ///
-    /// - Parameters:
-    ///   - bytes: Part of a journal.
-    ///   - start: The offset of the record in the bytes.
-    ///   - epoch: The journal's epoch.
-    ///   - salt: The salt of the epoch.
-    /// - Returns: The record; `nil` when there is no complete record of this epoch.
-    package static func read(
-        _ bytes: UnsafeRawBufferPointer,
-        at start: Int,
-        epoch: UInt32,
-        salt: UInt64
-    ) -> JournalRecord? {
-        RecordText(bytes, at: start, epoch: epoch, salt: salt)?.record
-    }
-
     /// The length of the record that some bytes begin with, if they begin as a record of an epoch that is longer than they
     /// are; otherwise `nil`.
     static func length(ofCut bytes: UnsafeRawBufferPointer, epoch: UInt32) -> Int? {
@@ -307,43 +290,6 @@ struct RecordText {
             number = number * 10 + Int64(byte - UInt8(ascii: "0"))
         }
         return isNegative ? -number : number
-    }
-}
-
-/// The valid records at the beginning of some bytes, in order.
-struct RecordSequence {
-    private let bytes: UnsafeRawBufferPointer
-    private let epoch: UInt32
-    private let salt: UInt64
-    /// Whether a record is omitted if the next one sets the same key.
-    private let isOmittingReplaced: Bool
-    /// The record after the last one that was returned.
-    private var following: RecordText?
-    /// The end of the last valid record.
-    private(set) var end = 0
-
-    /// - Parameters:
-    ///   - bytes: The bytes, which must remain valid as long as this value is used.
-    ///   - epoch: The epoch of the records.
-    ///   - salt: The salt of the epoch.
-    ///   - isOmittingReplaced: Whether a record is omitted if the next one sets the same key.
-    init(_ bytes: UnsafeRawBufferPointer, epoch: UInt32, salt: UInt64, isOmittingReplaced: Bool) {
-        (self.bytes, self.epoch, self.salt, self.isOmittingReplaced) = (bytes, epoch, salt, isOmittingReplaced)
-        following = RecordText(bytes, at: 0, epoch: epoch, salt: salt)
-    }
-
-    mutating func next() -> JournalRecord? {
-        while let text = following {
-            following = RecordText(bytes, at: text.end, epoch: epoch, salt: salt)
-            if isOmittingReplaced, let following, text.isReplaced(by: following) { continue }
-            guard let record = text.record else {
-                following = nil
-                return nil
-            }
-            end = text.end
-            return record
-        }
-        return nil
     }
 }
 
