@@ -268,19 +268,11 @@ struct RecordText {
         return String(validating: contents, as: UTF8.self)
     }
 
-    /// The number; `nil` if it has more than 18 digits, or another form than the usual one.
+    /// The number; `nil` if it has more than 64 bits, or another form than the usual one.
     private static func integer(in bytes: UnsafeRawBufferPointer) -> Int64? {
-        let isNegative = bytes[0] == UInt8(ascii: "-")
-        let digits = bytes[(isNegative ? 1 : 0)...]
-        guard let first = digits.first, digits.count <= 18, first != UInt8(ascii: "0") || bytes.count == 1 else {
-            return nil
-        }
-        var number: Int64 = 0
-        for byte in digits {
-            guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
-            number = number * 10 + Int64(byte - UInt8(ascii: "0"))
-        }
-        return isNegative ? -number : number
+        guard bytes.count <= 20 else { return nil }
+        let text = String(decoding: bytes, as: UTF8.self)
+        return Int64(text).flatMap { $0.description == text ? $0 : nil }
     }
 }
 
@@ -314,9 +306,10 @@ struct ShortText {
         guard append(JSONByte.colon), append(JSONByte.leftBracket) else { return false }
         switch value {
         case nil: break
-        case .null: guard append(name: "null") else { return false }
-        case .bool(let isTrue): guard append(name: isTrue ? "true" : "false") else { return false }
-        case .integer(let number): guard append(number) else { return false }
+        case .null: guard append(text: "null") else { return false }
+        case .bool(let isTrue): guard append(text: isTrue ? "true" : "false") else { return false }
+        case .integer(let number):
+            guard let number = Int64(exactly: number), append(text: number.description) else { return false }
         case .string(let string): guard append(string) else { return false }
         case .double, .date, .data, .array, .dictionary: return false
         }
@@ -336,32 +329,15 @@ struct ShortText {
         return true
     }
 
-    private mutating func append(name: StaticString) -> Bool {
-        name.withUTF8Buffer { append(UnsafeRawBufferPointer($0)) }
+    private mutating func append(text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
     }
 
     private mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count <= buffer.count - count else { return false }
         UnsafeMutableRawBufferPointer(rebasing: buffer[count...]).copyMemory(from: bytes)
         count += bytes.count
-        return true
-    }
-
-    private mutating func append(_ number: Int128) -> Bool {
-        // 20 characters are enough for 64 bits and a sign.
-        guard let number = Int64(exactly: number), buffer.count - count >= 20 else { return false }
-        if number < 0 { _ = append(UInt8(ascii: "-")) }
-        var rest = number.magnitude
-        let start = count
-        repeat {
-            _ = append(UInt8(ascii: "0") + UInt8(rest % 10))
-            rest /= 10
-        } while rest > 0
-        var (first, last) = (start, count - 1)
-        while first < last {
-            (buffer[first], buffer[last]) = (buffer[last], buffer[first])
-            (first, last) = (first + 1, last - 1)
-        }
         return true
     }
 
