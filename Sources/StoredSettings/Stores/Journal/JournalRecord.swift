@@ -37,28 +37,21 @@ package struct JournalRecord {
         longest: Int = longest
     ) throws -> [UInt8] {
         var bytes = try JSONWriter.text(of: changes, after: headerSize, maximumDepth: maximumDepth)
-        try pad(&bytes, longest)
-        complete(&bytes, epoch: epoch, salt: salt)
+        let textLength = bytes.count - headerSize
+        for _ in 0..<(alignment - textLength % alignment) % alignment { bytes.append(0) }
+        guard bytes.count <= longest else { throw SettingsError.recordTooLong(longest) }
+        bytes.withUnsafeMutableBytes { record in
+            storeLengths(in: record, text: textLength, key: 0)
+            complete(record, epoch: epoch, salt: salt)
+        }
         return bytes
     }
 
-    /// Extends a record to a multiple of the alignment, and stores its length in its header.
-    private static func pad(_ bytes: inout [UInt8], _ longest: Int) throws {
-        let textLength = bytes.count - headerSize
-        for _ in 0..<(alignment - textLength % alignment) % alignment { bytes.append(0) }
-        guard bytes.count <= longest, let length = UInt32(exactly: bytes.count) else {
-            throw SettingsError.recordTooLong(longest)
-        }
-        bytes.withUnsafeMutableBytes { bytes in
-            // Both are inside the header, with which the array begins.
-            bytes.storeBytes(of: length.littleEndian, toByteOffset: 0, as: UInt32.self)
-            bytes.storeBytes(of: UInt32(textLength).littleEndian, toByteOffset: 16, as: UInt32.self)
-        }
-    }
-
-    /// Stores the epoch and the checksum in the header of a record.
-    static func complete(_ bytes: inout [UInt8], epoch: UInt32, salt: UInt64) {
-        bytes.withUnsafeMutableBytes { complete($0, epoch: epoch, salt: salt) }
+    private static func storeLengths(in record: UnsafeMutableRawBufferPointer, text: Int, key: Int) {
+        // All are inside the header, with which the record begins.
+        record.storeBytes(of: UInt32(record.count).littleEndian, toByteOffset: 0, as: UInt32.self)
+        record.storeBytes(of: UInt32(text).littleEndian, toByteOffset: 16, as: UInt32.self)
+        record.storeBytes(of: UInt32(key).littleEndian, toByteOffset: 20, as: UInt32.self)
     }
 
     /// Stores the epoch and the checksum in the header of a record.
@@ -76,7 +69,7 @@ package struct JournalRecord {
 
     /// Runs a body with the bytes of a record that sets one key.
     ///
-    /// Its epoch is not known yet: see ``complete(_:epoch:salt:)``.
+    /// Its epoch is not known yet, so the body calls ``complete(_:epoch:salt:)``.
     ///
     /// - Parameters:
     ///   - key: The key.
@@ -90,12 +83,7 @@ package struct JournalRecord {
         _ body: (UnsafeMutableRawBufferPointer) throws -> Result
     ) throws -> Result {
         if let result = try withShortRecord(setting: key, to: value, body) { return result }
-        var bytes = try JSONWriter.text(
-            of: [StoreChange(key: key, old: nil, new: value)],
-            after: headerSize,
-            maximumDepth: maximumDepth
-        )
-        try pad(&bytes, longest)
+        var bytes = try bytes(of: [StoreChange(key: key, old: nil, new: value)], epoch: 0, salt: 0)
         return try bytes.withUnsafeMutableBytes { try body($0) }
     }
 
@@ -116,9 +104,7 @@ package struct JournalRecord {
             text.pad(to: alignment)
             // The text is at least as long as an empty object, and the memory is used only in this closure.
             let record = UnsafeMutableRawBufferPointer(rebasing: buffer[..<text.count])
-            record.storeBytes(of: UInt32(text.count).littleEndian, toByteOffset: 0, as: UInt32.self)
-            record.storeBytes(of: UInt32(textLength).littleEndian, toByteOffset: 16, as: UInt32.self)
-            record.storeBytes(of: UInt32(text.keyLength).littleEndian, toByteOffset: 20, as: UInt32.self)
+            storeLengths(in: record, text: textLength, key: text.keyLength)
             return try body(record)
         }
     }
