@@ -254,7 +254,7 @@ struct Checkpointer {
     /// Spares the sets that follow the wait for a page that was just written to the disk.
     private func prepareForSets() {
         let (space, end) = store.peek { ($0.journal.space, $0.journal.position.end) }
-        if case .mapped(let mapping) = space { mapping.prepare(at: Int(end)) }
+        space?.prepare(at: Int(end))
     }
 
     /// The header that shows waiting processes the holder of the lock and its progress.

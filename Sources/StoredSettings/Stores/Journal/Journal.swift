@@ -318,8 +318,6 @@ extension Journal {
 
 // What a process writes into a journal while it holds the journal's lock.
 
-// MARK: - Records
-
 extension Journal {
     /// The longest record that is copied into shared memory, in bytes.
     private static let longestCopy = 1 << 14
@@ -327,9 +325,8 @@ extension Journal {
     /// Appends a record and publishes it.
     ///
     /// - Returns: The journal's position after the record.
-    func append(_ record: [UInt8], after position: JournalPosition) throws -> JournalPosition {
-        let (end, isOverflow) = position.end.addingReportingOverflow(UInt32(clamping: record.count))
-        guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: Errno.fileTooLarge) }
+    func append(_ record: [UInt8], after position: JournalPosition) throws(SystemError) -> JournalPosition {
+        let end = try end(of: record.count, from: position.end)
         try keepLimit(for: end)
         try system.write(record, to: file, at: Int(position.end))
         let position = JournalPosition(epoch: position.epoch, end: end)
@@ -337,7 +334,7 @@ extension Journal {
         return position
     }
 
-    /// Appends a short record and publishes it, if possible without a system call.
+    /// Appends a record and publishes it, if possible without a system call.
     ///
     /// - Parameters:
     ///   - record: The record.
@@ -348,34 +345,41 @@ extension Journal {
     func append(
         _ record: UnsafeRawBufferPointer,
         after position: JournalPosition,
-        in space: inout RecordSpace.Mapping
-    ) throws -> JournalPosition? {
-        let (end, isOverflow) = position.end.addingReportingOverflow(UInt32(clamping: record.count))
+        in space: inout RecordSpace?
+    ) throws(SystemError) -> JournalPosition? {
+        let end = try end(of: record.count, from: position.end)
         // A long record is written, so that a disk without space for it fails before a part of it is copied.
         guard record.count <= Self.longestCopy else { return try append(Array(record), after: position) }
         try keepLimit(for: end)
-        if case .unknown = space {
+        if space == nil {
             do {
-                space = .mapped(try RecordSpace(file, page, system))
+                space = try RecordSpace(file, page, system)
             } catch  where error.call == .map {
                 // There may be no address space for the mapping.
-                return try append(Array(record), after: position)
             }
         }
-        guard !isOverflow, case .mapped(let mapping) = space else { return try append(Array(record), after: position) }
-        switch try mapping.copy(record, to: Int(position.end)) {
+        switch try space?.copy(record, to: Int(position.end)) ?? .noSpace {
         case .done:
             break
         case .noSpace:
             return try append(Array(record), after: position)
         case .lost:
             // The mapping shows private memory now.
-            space = .unknown
+            space = nil
             return nil
         }
         let position = JournalPosition(epoch: position.epoch, end: end)
         try publish(position)
         return position
+    }
+
+    /// The end of a record of some length.
+    ///
+    /// - Throws: ``SystemError`` if the file would become too long.
+    func end(of length: Int, from start: UInt32) throws(SystemError) -> UInt32 {
+        let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: length))
+        guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: Errno.fileTooLarge) }
+        return end
     }
 
     /// Writes the header to the disk before a record overwrites space that the header on the disk refers to.
@@ -468,8 +472,7 @@ extension Journal {
         let number = JournalPosition.epoch(after: newest(of: [published.epoch, last?.epoch, known]))
         let salt = UInt64.random(in: 1 ... .max)
         let record = changes.isEmpty ? [] : try JournalRecord.records(of: changes, epoch: number, salt: salt)
-        let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: record.count))
-        guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: Errno.fileTooLarge) }
+        let end = try end(of: record.count, from: start)
         if !record.isEmpty {
             try system.write(record, to: file, at: Int(start))
             // The header on the disk must not refer to records that are not on the disk. The state of a disk that has

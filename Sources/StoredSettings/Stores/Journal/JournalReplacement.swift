@@ -125,9 +125,7 @@ extension Journal {
             var epoch = JournalEpoch.first()
             if !changes.isEmpty {
                 let record = try JournalRecord.records(of: changes, epoch: epoch.epoch, salt: epoch.salt)
-                let (end, isOverflow) = epoch.start.addingReportingOverflow(UInt32(clamping: record.count))
-                guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: Errno.fileTooLarge) }
-                epoch.firstEnd = end
+                epoch.firstEnd = try old.end(of: record.count, from: epoch.start)
                 try system.write(record, to: file, at: Int(epoch.start))
             }
             try system.write(JournalHeader.bytes(epoch, replacing: old, at: position), to: file)

@@ -5,9 +5,9 @@ struct JournalState {
     /// The path of the journal, which may not exist yet.
     var path: FilePath = ""
     /// The journal that was found last; `nil` while there is none.
-    var journal: Journal? { didSet { if journal !== oldValue { space = .unknown } } }
-    /// Where this process copies records to.
-    var space = RecordSpace.Mapping.unknown
+    var journal: Journal? { didSet { if journal !== oldValue { space = nil } } }
+    /// Where this process copies records to; `nil` before the first one.
+    var space: RecordSpace?
     /// The ID of the known journal, or of the previous one if there is none.
     private(set) var id: UInt64 = 0
     /// The position up to which the journal has been read.

@@ -16,12 +16,6 @@ final class RecordSpace: @unchecked Sendable {
     private let page: SharedPage
     private let system: SystemCalls
 
-    /// What is known of the mapping of a journal.
-    enum Mapping {
-        case unknown
-        case mapped(RecordSpace)
-    }
-
     /// The result of copying a record.
     enum Copy {
         case done
