@@ -45,17 +45,9 @@ package final class StoreVersion: @unchecked Sendable {
     /// The mapping of the page that is shared with other processes, once there is one.
     private let window = Locked<PageWindow?>(nil)
 
-    /// The index of the word that other processes change in a shared page.
-    private let sharedWord: Int
-    /// The index of the word that identifies a shared page.
-    private let idWord: Int
-
-    /// - Parameters:
-    ///   - isLooking: Whether the store looks at a file.
-    ///   - sharedWord: The index of the word that other processes change in a shared page.
-    ///   - idWord: The index of the word that identifies a shared page.
-    package init(isLooking: Bool = false, sharedWord: Int = 0, idWord: Int = 0) {
-        (self.isLooking, self.sharedWord, self.idWord) = (isLooking, sharedWord, idWord)
+    /// - Parameter isLooking: Whether the store looks at a file.
+    package init(isLooking: Bool = false) {
+        self.isLooking = isLooking
         isLookDue = Atomic(isLooking)
         words = .allocate(capacity: 2)
         words.initialize(to: Atomic(1))
@@ -161,9 +153,9 @@ extension StoreVersion {
     ///   fails.
     private func show(_ page: SharedPage) -> (address: UInt64, isNew: Bool)? {
         window.withLock { window in
-            if window == nil { window = PageWindow(identifiedBy: idWord) }
+            if window == nil { window = PageWindow(identifiedBy: JournalHeader.idWord) }
             guard let isNew = window?.show(page),
-                let address = window?.address(ofWord: sharedWord)
+                let address = window?.address(ofWord: JournalHeader.positionWord)
             else { return nil }
             return (UInt64(address), isNew)
         }

@@ -31,11 +31,7 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     let waiters = Atomic(0)
     /// Held by the thread that reads the file.
     let reloader = Locked<Void>(())
-    let storeVersion = StoreVersion(
-        isLooking: true,
-        sharedWord: JournalHeader.positionWord,
-        idWord: JournalHeader.idWord
-    )
+    let storeVersion = StoreVersion(isLooking: true)
     let schedule: CheckpointSchedule
     /// How long an explicit checkpoint waits for a process that makes no progress.
     let lockTimeout: Duration
