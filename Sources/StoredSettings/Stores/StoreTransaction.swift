@@ -6,14 +6,7 @@
 /// A store creates a transaction for the body of ``SettingsStore/commit(_:)`` and stores its ``changes`` afterwards.
 public struct StoreTransaction: Sendable {
     private let base: StoreContents
-    private var edits: [(key: String, value: StoredValue?)] = []
-    /// The index of each key's edit.
-    ///
-    /// It is used when there are too many edits for a linear search.
-    private var places: [String: Int] = [:]
-
-    /// Comparing a few keys is faster than hashing one.
-    private static let fewEdits = 8
+    private var edits: [String: StoredValue?] = [:]
 
     /// Creates a transaction on the contents of a store.
     ///
@@ -30,17 +23,8 @@ public struct StoreTransaction: Sendable {
     ///
     /// Assigning `nil` removes the value.
     public subscript(key: String) -> StoredValue? {
-        get {
-            place(of: key).map { edits[$0].value } ?? base[key]
-        }
-        set {
-            if let place = place(of: key) {
-                edits[place].value = newValue
-            } else {
-                edits.append((key, newValue))
-                if edits.count > Self.fewEdits { notePlaces() }
-            }
-        }
+        get { edits[key] ?? base[key] }
+        set { edits.updateValue(newValue, forKey: key) }
     }
 
     /// The value of a key at the start of the transaction.
@@ -55,19 +39,11 @@ public struct StoreTransaction: Sendable {
     }
 
     /// Whether a value was assigned to a key, which may equal the stored one.
-    func isEdited(_ key: String) -> Bool { place(of: key) != nil }
-
-    private func place(of key: String) -> Int? {
-        edits.count > Self.fewEdits ? places[key] : edits.firstIndex { $0.key == key }
-    }
-
-    private mutating func notePlaces() {
-        for place in places.count..<edits.count { places[edits[place].key] = place }
-    }
+    func isEdited(_ key: String) -> Bool { edits.keys.contains(key) }
 
     /// The keys that have a value after the changes made so far, sorted.
     public var keys: [String] {
-        Set(base.keys).union(edits.map(\.key)).filter { self[$0] != nil }.sorted()
+        Set(base.keys).union(edits.keys).filter { self[$0] != nil }.sorted()
     }
 
     /// Removes every value.
@@ -79,7 +55,7 @@ public struct StoreTransaction: Sendable {
 
     /// Throws ``SettingsError`` if an assigned value cannot be stored under its key.
     package func checkStorable() throws {
-        for (key, value) in edits { try value?.checkStorable(forKey: key) }
+        for change in edited { try change.new?.checkStorable(forKey: change.key) }
     }
 
     /// The assigned values, including those that equal the stored ones, sorted by key.
@@ -89,13 +65,7 @@ public struct StoreTransaction: Sendable {
 
     /// The differences from the contents at the start of the transaction, sorted by key.
     public var changes: [StoreChange] {
-        var changes: [StoreChange] = []
-        for (key, new) in edits {
-            let old = base[key]
-            if old != new { changes.append(StoreChange(key: key, old: old, new: new)) }
-        }
-        if changes.count > 1 { changes.sort { $0.key < $1.key } }
-        return changes
+        edited.filter { $0.old != $0.new }
     }
 
     /// The changes, with every value in the form in which it is read from the file.
