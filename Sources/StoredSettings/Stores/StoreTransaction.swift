@@ -73,15 +73,9 @@ public struct StoreTransaction: Sendable {
     /// - Parameter isIncludingEqual: Whether to include assignments that equal the previous value.
     /// - Returns: The changes, sorted by key.
     package func storedAsJSON(includingEqual isIncludingEqual: Bool) -> [StoreChange] {
-        var changes = isIncludingEqual ? edited : changes
-        var isAnyOther = false
-        for index in changes.indices {
-            guard let new = changes[index].new, !new.isStoredAsItself else { continue }
-            changes[index].new = new.storedAsJSON
-            isAnyOther = true
-        }
-        if isAnyOther, !isIncludingEqual { changes.removeAll { $0.old == $0.new } }
-        return changes
+        var changes = edited
+        for index in changes.indices { changes[index].new = changes[index].new?.storedAsJSON }
+        return isIncludingEqual ? changes : changes.filter { $0.old != $0.new }
     }
 }
 

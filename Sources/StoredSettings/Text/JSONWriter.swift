@@ -224,15 +224,6 @@ extension StoredValue {
         case .dictionary(let values): .dictionary(values.mapValues(\.storedAsJSON))
         }
     }
-
-    /// Whether the value has the same form in JSON; `false` also for arrays and dictionaries, which are not examined.
-    var isStoredAsItself: Bool {
-        switch self {
-        case .null, .bool, .integer, .string: true
-        case .double(let value): value.isFinite
-        case .date, .data, .array, .dictionary: false
-        }
-    }
 }
 
 extension JSONWriter {

@@ -473,7 +473,7 @@ extension FileStore {
         to value: StoredValue?,
         _ body: (UnsafeMutableRawBufferPointer, StoredValue?) throws -> SingleWrite
     ) throws -> SingleWrite {
-        let value = value.map { $0.isStoredAsItself ? $0 : $0.storedAsJSON }
+        let value = value?.storedAsJSON
         do {
             return try JournalRecord.withRecord(setting: key, to: value) { try body($0, value) }
         } catch {
