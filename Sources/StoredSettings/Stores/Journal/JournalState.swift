@@ -8,8 +8,6 @@ struct JournalState {
     var journal: Journal? { didSet { if journal !== oldValue { space = nil } } }
     /// Where this process copies records to; `nil` before the first one.
     var space: RecordSpace?
-    /// The ID of the known journal, or of the previous one if there is none.
-    private(set) var id: UInt64 = 0
     /// The position up to which the journal has been read.
     var position = JournalPosition(epoch: 0, end: 0)
     /// The salt of that epoch.
@@ -20,17 +18,13 @@ struct JournalState {
     /// key.
     var journaled: [String: UInt32] = [:]
     /// Whether records were found that are not as they were written.
-    var isDamaged = false { didSet { noteTrouble() } }
+    var isDamaged = false
     /// Values that were committed to a journal that is no longer at the path, and have to be taken over.
-    var stranded: Stranded? { didSet { noteTrouble() } }
+    var stranded: Stranded?
     /// The error of the last attempt to read the records.
-    var unreadable: SettingsError? { didSet { noteTrouble() } }
+    var unreadable: SettingsError?
     /// The error that prevents the use of the file at the journal's path.
-    var problem: SettingsError? { didSet { noteTrouble() } }
-    /// Whether a record is damaged, unreadable or missing.
-    ///
-    /// It is stored because every set asks for it.
-    private(set) var isFailing = false
+    var problem: SettingsError?
     /// Whether the journal's name is known to be on the disk.
     var isNamed = false
     /// The space that is known to contain no earlier values.
@@ -62,11 +56,13 @@ struct JournalState {
     }
 
     /// The previous journal, and the position up to which this process has read it.
-    private(set) var lost: Lost? { didSet { noteTrouble() } }
+    private(set) var lost: Lost?
 
-    private mutating func noteTrouble() {
-        isFailing = isDamaged || stranded != nil || unreadable != nil || problem != nil || lost != nil
-    }
+    /// 0 before a journal was found.
+    private var id: UInt64 { journal?.id ?? 0 }
+
+    /// Whether a record is damaged, unreadable or missing.
+    var isFailing: Bool { isDamaged || stranded != nil || unreadable != nil || problem != nil || lost != nil }
 
     struct Lost {
         var id: UInt64
@@ -123,7 +119,7 @@ struct JournalState {
     /// Adopts a journal that this process has created to replace the previous one, with all changes that are not in the
     /// file.
     mutating func move(to new: Journal, _ epoch: JournalEpoch) {
-        (journal, id, isNamed, isDamaged, stranded) = (new, new.id, false, false, nil)
+        (journal, isNamed, isDamaged, stranded) = (new, false, false, nil)
         (lost, replacingEnd) = (nil, 0)
         cleared = Cleared(epoch: epoch.epoch, front: epoch.start)
         enter(epoch)
@@ -196,7 +192,7 @@ struct JournalState {
     ///   - value: Returns the value of a key.
     /// - Returns: Whether it is another journal, and not only the known one, opened again.
     mutating func adopt(_ new: Journal, value: (String) -> StoredValue?) -> Bool {
-        defer { (journal, id, isNamed) = (new, new.id, false) }
+        defer { (journal, isNamed) = (new, false) }
         guard new.id != id else { return false }
         forgetCheckpointed()
         if let old = journal, old.isAlive, old.isRetired { journaled = [:] }
