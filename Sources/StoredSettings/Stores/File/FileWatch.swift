@@ -17,29 +17,22 @@ final class FileWatch: Sendable {
         var event: Bool?
     }
 
-    /// The delay before another look, in seconds, when the journal was written to without a new record.
-    ///
-    /// A record is written a moment before it is published.
-    private static let publishingDelay = 0.002
-
     private let file: SettingsFile
-    private let look: @Sendable (_ isFileChanged: Bool) -> Bool
-    private let lookWithoutWaiting: @Sendable () -> Bool?
+    private let look: @Sendable (_ isFileChanged: Bool) -> Void
+    private let lookWithoutWaiting: @Sendable () -> Bool
     private let state = Locked(State())
     private let arming = Locked(())
-    private let isLookScheduled = ScheduledFlag()
     private let forks = Forks.count
 
     /// - Parameters:
     ///   - file: The file.
-    ///   - look: Looks at the journal, and also at the file if its argument is `true`. Returns whether the contents may
-    ///     have changed.
-    ///   - lookWithoutWaiting: Looks at the journal, and returns the same, on the thread that watches for all suites; `nil` if
-    ///     that could take long.
+    ///   - look: Looks at the journal, and also at the file if its argument is `true`.
+    ///   - lookWithoutWaiting: Looks at the journal on the thread that watches for all suites; returns `false` if that could
+    ///     take long.
     init(
         _ file: SettingsFile,
-        look: @escaping @Sendable (_ isFileChanged: Bool) -> Bool,
-        lookWithoutWaiting: @escaping @Sendable () -> Bool?
+        look: @escaping @Sendable (_ isFileChanged: Bool) -> Void,
+        lookWithoutWaiting: @escaping @Sendable () -> Bool
     ) {
         self.file = file
         self.look = look
@@ -135,14 +128,13 @@ final class FileWatch: Sendable {
             return !state.isBusy
         }
         guard isFirst else { return }
-        if !isChanged, let hasFound = lookWithoutWaiting() {
+        if !isChanged, lookWithoutWaiting() {
             let isDone = state.withLock { state in
                 // Another thread may have noticed another change.
                 guard state.event == false else { return false }
                 (state.event, state.isBusy) = (nil, false)
                 return true
             }
-            if !hasFound { lookAgain() }
             if isDone { return }
         }
         WorkScheduler.shared.soon { [weak self] in self?.handleEvents() }
@@ -151,7 +143,7 @@ final class FileWatch: Sendable {
     private func handleEvents() {
         while let isChanged = takeEvent() {
             if isChanged { arm() }
-            if !look(isChanged), !isChanged { lookAgain() }
+            look(isChanged)
         }
     }
 
@@ -160,15 +152,6 @@ final class FileWatch: Sendable {
             defer { state.event = nil }
             state.isBusy = state.event != nil
             return state.event
-        }
-    }
-
-    /// Looks at the journal again when a record that was being written should have been published.
-    private func lookAgain() {
-        guard isLookScheduled.set() else { return }
-        WorkScheduler.shared.after(Self.publishingDelay) { [weak self] in
-            self?.isLookScheduled.clear()
-            _ = self?.look(false)
         }
     }
 }

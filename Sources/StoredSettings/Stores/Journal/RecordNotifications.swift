@@ -55,8 +55,8 @@ extension FileStore {
         }
         let watch = FileWatch(
             file,
-            look: { [weak self] in self?.look(isFileChanged: $0) ?? false },
-            lookWithoutWaiting: { [weak self] in self?.lookWithoutWaiting() }
+            look: { [weak self] in self?.look(isFileChanged: $0) },
+            lookWithoutWaiting: { [weak self] in self?.lookWithoutWaiting() ?? true }
         )
         let inherited = state.withLock { state in
             guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as FileWatch? }
@@ -71,36 +71,33 @@ extension FileStore {
 
     /// Looks at the file to find changes that subscribers wait for.
     ///
+    /// A record that was written before it is published is not missed: this process has asked for a notification by then.
+    ///
     /// - Parameter isFileChanged: Whether anything other than the journal's records may have changed.
-    /// - Returns: Whether the contents in memory may have been outdated.
-    @discardableResult
-    func look(isFileChanged: Bool = true) -> Bool {
+    func look(isFileChanged: Bool = true) {
         let journal = peek { $0.journal.journal }
         requestNotification()
-        // While no journal is known, a write to the file at its path may have completed it. A record may follow.
-        let mayBeNew = !isFileChanged && journal == nil
-        if isFileChanged || mayBeNew { storeVersion.mustLook() }
-        guard storeVersion.contentsVersion == nil else { return false }
+        // While no journal is known, a write to the file at its path may have completed it.
+        if isFileChanged || journal == nil { storeVersion.mustLook() }
+        guard storeVersion.contentsVersion == nil else { return }
         withCurrentState { _ in }
         if peek({ $0.journal.journal !== journal }) {
             // The header of another journal lacks the request.
             requestNotification()
             withCurrentState { _ in }
         }
-        return !mayBeNew
     }
 
     /// Replays the journal's records and wakes the subscribers on the thread that all suites share.
     ///
     /// It waits for no lock, reads no file but the journal, and reports nothing.
     ///
-    /// - Returns: Whether the contents in memory may have been outdated; `nil` if only ``look(isFileChanged:)`` can bring
-    ///   them up to date.
-    fileprivate func lookWithoutWaiting() -> Bool? {
+    /// - Returns: Whether the contents in memory are current. If not, only ``look(isFileChanged:)`` can bring them up to date.
+    fileprivate func lookWithoutWaiting() -> Bool {
         let known = state.withLockIfAvailable { $0.watch == nil ? nil : $0.journal.journal }
-        guard let known, let journal = known else { return nil }
+        guard let known, let journal = known else { return false }
         requestNotification(of: journal)
-        guard storeVersion.contentsVersion == nil else { return false }
+        guard storeVersion.contentsVersion == nil else { return true }
         var effects = Effects()
         let isDone = state.withLockIfAvailable { state in
             guard state.canReplayWithoutWaiting(journal) else { return false }
@@ -120,7 +117,7 @@ extension FileStore {
         if effects.hasMoreThanChanges {
             WorkScheduler.shared.soon { [effects] in self.perform(effects) }
         }
-        return isDone == true ? true : nil
+        return isDone == true
     }
 
     /// Asks to be notified of the next record of another process.
