@@ -24,12 +24,9 @@ struct Effects {
     /// Whether the file was looked at, and no event reports when it changes or can be read.
     var mustLookLater = false
 
-    private var isEmpty: Bool { deliveries.isEmpty && observers.isEmpty && !hasMoreThanChanges }
-
-    /// Whether there is anything to do that may take long.
-    var hasMoreThanChanges: Bool {
-        !errors.isEmpty || !recoveries.isEmpty || !files.isEmpty || isUnsettled || isCheckpointDue || needsRepair
-            || isFirstLook || mustLookLater
+    private var isEmpty: Bool {
+        deliveries.isEmpty && errors.isEmpty && recoveries.isEmpty && observers.isEmpty && files.isEmpty && !isUnsettled
+            && !isCheckpointDue && !needsRepair && !isFirstLook && !mustLookLater
     }
 
     /// Moves the effects of a later operation here.

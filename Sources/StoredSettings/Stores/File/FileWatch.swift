@@ -19,7 +19,6 @@ final class FileWatch: Sendable {
 
     private let file: SettingsFile
     private let look: @Sendable (_ isFileChanged: Bool) -> Void
-    private let lookWithoutWaiting: @Sendable () -> Bool
     private let state = Locked(State())
     private let arming = Locked(())
     private let forks = Forks.count
@@ -27,16 +26,8 @@ final class FileWatch: Sendable {
     /// - Parameters:
     ///   - file: The file.
     ///   - look: Looks at the journal, and also at the file if its argument is `true`.
-    ///   - lookWithoutWaiting: Looks at the journal on the thread that watches for all suites; returns `false` if that could
-    ///     take long.
-    init(
-        _ file: SettingsFile,
-        look: @escaping @Sendable (_ isFileChanged: Bool) -> Void,
-        lookWithoutWaiting: @escaping @Sendable () -> Bool
-    ) {
-        self.file = file
-        self.look = look
-        self.lookWithoutWaiting = lookWithoutWaiting
+    init(_ file: SettingsFile, look: @escaping @Sendable (_ isFileChanged: Bool) -> Void) {
+        (self.file, self.look) = (file, look)
     }
 
     /// Whether a process that this one was forked from owns this watch.
@@ -119,8 +110,7 @@ final class FileWatch: Sendable {
 
     /// Lets one thread at a time handle events.
     ///
-    /// Usually, there are records to replay. That takes less time than waking another thread. Reading the file may take
-    /// long, and other suites need the calling thread, too.
+    /// The calling thread is that of all suites, and reading the file may take long.
     private func notice(isChanged: Bool) {
         let isFirst = state.withLock { state in
             state.event = isChanged || state.event == true
@@ -128,15 +118,6 @@ final class FileWatch: Sendable {
             return !state.isBusy
         }
         guard isFirst else { return }
-        if !isChanged, lookWithoutWaiting() {
-            let isDone = state.withLock { state in
-                // Another thread may have noticed another change.
-                guard state.event == false else { return false }
-                (state.event, state.isBusy) = (nil, false)
-                return true
-            }
-            if isDone { return }
-        }
         WorkScheduler.shared.soon { [weak self] in self?.handleEvents() }
     }
 

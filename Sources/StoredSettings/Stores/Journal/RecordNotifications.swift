@@ -53,11 +53,7 @@ extension FileStore {
             look()
             return
         }
-        let watch = FileWatch(
-            file,
-            look: { [weak self] in self?.look(isFileChanged: $0) },
-            lookWithoutWaiting: { [weak self] in self?.lookWithoutWaiting() ?? true }
-        )
+        let watch = FileWatch(file) { [weak self] in self?.look(isFileChanged: $0) }
         let inherited = state.withLock { state in
             guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as FileWatch? }
             defer { state.watch = watch }
@@ -88,47 +84,11 @@ extension FileStore {
         }
     }
 
-    /// Replays the journal's records and wakes the subscribers on the thread that all suites share.
-    ///
-    /// It waits for no lock, reads no file but the journal, and reports nothing.
-    ///
-    /// - Returns: Whether the contents in memory are current. If not, only ``look(isFileChanged:)`` can bring them up to date.
-    fileprivate func lookWithoutWaiting() -> Bool {
-        let known = state.withLockIfAvailable { $0.watch == nil ? nil : $0.journal.journal }
-        guard let known, let journal = known else { return false }
-        requestNotification(of: journal)
-        guard storeVersion.contentsVersion == nil else { return true }
-        var effects = Effects()
-        let isDone = state.withLockIfAvailable { state in
-            guard state.canReplayWithoutWaiting(journal) else { return false }
-            defer {
-                state.publishVersion()
-                effects.take(&state.effects)
-            }
-            state.replayJournal()
-            if !state.isUsable { storeVersion.mustLook() }
-            return state.isUsable && state.journal.journal === journal
-        }
-        effects.deliverChanges()
-        if effects.isCheckpointDue {
-            effects.isCheckpointDue = false
-            checkpoints.schedule(isOwn: false)
-        }
-        if effects.hasMoreThanChanges {
-            WorkScheduler.shared.soon { [effects] in self.perform(effects) }
-        }
-        return isDone == true
-    }
-
     /// Asks to be notified of the next record of another process.
     ///
     /// Without subscribers, it is sufficient to notice records some time later.
     private func requestNotification() {
         guard let journal = peek({ $0.watch == nil ? nil : $0.journal.journal }) else { return }
-        requestNotification(of: journal)
-    }
-
-    private func requestNotification(of journal: Journal) {
         let isUrgent = schedule.hasSubscribers.load(ordering: .relaxed)
         if isUrgent { journal.requestNotification() }
         guard schedule.isRequestScheduled.set() else { return }
@@ -148,18 +108,5 @@ extension FileStore {
                 look(isFileChanged: false)
             }
         }
-    }
-}
-
-extension FileStoreState {
-    /// The most bytes of records that are replayed on the thread that all suites share.
-    private static let fewBytes: UInt32 = 1 << 16
-
-    /// Whether there is nothing to do but to replay a few records.
-    fileprivate func canReplayWithoutWaiting(_ current: Journal) -> Bool {
-        let published = current.published
-        return isOpened && !isClosed && reload == nil && !storeVersion.needsLook && journal.journal === current
-            && published.epoch == journal.position.epoch && published.end >= journal.position.end
-            && published.end - journal.position.end <= Self.fewBytes
     }
 }
