@@ -36,30 +36,6 @@ struct FileWatchTests {
         }
     }
 
-    @Test("a store that is closed in a handler is closed on another thread")
-    func closedInHandler() async throws {
-        try await withTemporaryDirectory { directory in
-            let watching = Mutex<UInt>(0)
-            let closing = Mutex<UInt>(0)
-            let system = SystemCalls { call, _ in
-                if call == .rename { closing.withLock { $0 = SystemCalls.currentThread() } }
-                return nil
-            }
-            let store = FileStore(path: directory + "/settings.json", system: system)
-            try store.commit { $0["n"] = 1 }
-            let names = DirectoryWatcher.Names(files: [Array("event".utf8)])
-            let watch = try DirectoryWatcher.shared.watch(FilePath(directory), for: names, SystemCalls()) { _ in
-                watching.withLock { $0 = SystemCalls.currentThread() }
-                store.close()
-            }
-            try "\(directory)/event".overwriteFile(with: "")
-            await eventually("the store is closed") { store.peek { $0.isClosed } }
-            #expect(watching.withLock(\.self) != 0 && closing.withLock(\.self) != 0)
-            #expect(watching.withLock(\.self) != closing.withLock(\.self))
-            _ = consume watch
-        }
-    }
-
     @Test(
         "a subscriber receives what is in the target of a link that appears later",
         arguments: ["target.json", "elsewhere/target.json"]

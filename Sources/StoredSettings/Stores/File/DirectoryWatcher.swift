@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
-
 /// Notifies handlers of events on certain names in a directory, or on a file.
 ///
 /// There is one watcher per process, because the system limits a user to 128 event queues. The watcher has its own
@@ -81,11 +79,6 @@ final class DirectoryWatcher: Sendable {
 
     private let forks = Forks.count
     private let state = Locked(State())
-    /// The thread that waits for events; 0 before it has started.
-    private let thread = Atomic<UInt>(0)
-
-    /// Whether the caller runs in a handler.
-    var isCurrentThread: Bool { thread.load(ordering: .relaxed) == SystemCalls.currentThread() }
 
     /// Watches a directory or a file.
     ///
@@ -129,7 +122,6 @@ final class DirectoryWatcher: Sendable {
     private func openQueue(_ system: SystemCalls, insteadOf ended: Subscriptions) throws(SystemError) -> FileHandle {
         let queue = try system.makeWatchQueue()
         try BackgroundThread.start(system) { [self] in
-            thread.store(SystemCalls.currentThread(), ordering: .relaxed)
             Self.notify(ended)
             while SystemCalls().waitForEvents(queue) {
                 handleEvents(queue)

@@ -341,14 +341,8 @@ extension FileStore {
 
     /// Makes a last checkpoint, and releases files and watches.
     ///
-    /// If another thread is closing the store, the caller waits for it. The thread that watches files for all suites, which
-    /// may release the last reference to a suite, leaves it to another thread.
+    /// If another thread is closing the store, the caller waits for it.
     func close() {
-        guard !DirectoryWatcher.shared.isCurrentThread else { return WorkScheduler.shared.soon { self.closeNow() } }
-        closeNow()
-    }
-
-    private func closeNow() {
         let claim = closer.claim()
         // A reporter that runs during the close must not wait for its own thread.
         while claim == .other, !peek({ $0.isClosed }) { SystemCalls.sleep(seconds: 0.001) }
