@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
-
 /// A store whose values last until the process ends, mainly for tests.
 public final class InMemoryStore: SettingsStore {
     private struct State {

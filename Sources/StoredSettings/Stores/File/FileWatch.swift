@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
-
 /// Looks at a file whenever it may have changed.
 ///
 /// It watches the directory of the path, the directory of the link target, and the file itself. If they cannot be
