@@ -83,20 +83,13 @@ package final class Journal: Sendable {
     /// - Parameters:
     ///   - path: The path of the journal.
     ///   - system: The system calls to use.
-    ///   - lock: Locks a file that is not a journal yet, while it is initialized.
-    ///   - cut: Called if the file is the remains of a truncated journal.
-    /// - Returns: The journal.
+    /// - Returns: The journal, and whether it takes the place of a truncated one.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another kind of file is at the path.
-    static func openOrCreate(
-        at path: FilePath,
-        _ system: SystemCalls,
-        lock: (FileHandle) throws -> Void,
-        cut: () -> Void
-    ) throws -> Journal {
+    static func openOrCreate(at path: FilePath, _ system: SystemCalls) throws -> (journal: Journal, isCut: Bool) {
         let directory = try directory(of: path, system)
         if let journal = try open(path.name, in: directory) {
             guard journal.isWritable else { throw SystemError(call: .open, path: path, number: Errno.permissionDenied) }
-            return journal
+            return (journal, false)
         }
         let model = try directory.model()
         let file: FileHandle
@@ -114,12 +107,12 @@ package final class Journal: Sendable {
             }
             file = old
         }
-        try lock(file)
-        // From then on, the word in its header is the lock.
+        try FileLock.acquire(file, system) { 0 }
+        // Once it is initialized, the word in its header is the lock.
         defer { FileLock.release(file, system) }
         // Another process may have been faster.
-        if let journal = try Journal.opened(file, isWritable: true, system) { return journal }
-        if try isCut(file, system) { cut() }
+        if let journal = try Journal.opened(file, isWritable: true, system) { return (journal, false) }
+        let isCut = try isCut(file, system)
         let bytes = JournalHeader.bytes(.first())
         // The magic number is last: without it, no process uses the file as a journal.
         try system.write(Array(bytes.dropFirst(8)), to: file, at: 8)
@@ -127,7 +120,7 @@ package final class Journal: Sendable {
         guard let journal = try Journal.opened(file, isWritable: true, system) else {
             throw SystemError(call: .write, path: path, number: Errno.ioError)
         }
-        return journal
+        return (journal, isCut)
     }
 
     /// Whether a file that is too short for a journal is a truncated one; otherwise, it was never finished.

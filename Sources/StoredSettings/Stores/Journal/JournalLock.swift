@@ -498,12 +498,7 @@ struct JournalLocker {
         // A commit that no checkpoint could write to the file has to fail.
         try file.checkWritable()
         if let known, isUsable { return known }
-        var isCut = false
-        let journal = try Journal.openOrCreate(at: path, file.system) {
-            try FileLock.acquire($0, file.system) { 0 }
-        } cut: {
-            isCut = true
-        }
+        let (journal, isCut) = try Journal.openOrCreate(at: path, file.system)
         if isCut { effects.errors.append(.cutJournal(path)) }
         store.withState(&effects) { state in
             if state.adopt(journal) { state.requireReload() }
