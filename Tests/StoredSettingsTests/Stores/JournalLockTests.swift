@@ -69,21 +69,31 @@ struct JournalLockTests {
         }
     }
 
-    @Test("a lock that no thread holds, as in a copy of the file, is taken over by a process that has it open twice")
-    func restoredWordOfEarlierObject() async throws {
+    @Test("a lock that no thread holds, as in a copy of the file, is taken over by the process that it names")
+    func restoredWord() async throws {
         try await withJournal { path in
-            let (earlier, later) = (try open(path), try open(path))
-            #expect(try earlier.acquireLockIfFree())
-            let word = earlier.page[JournalHeader.lockWord]
-            let timeout = LockTimeouts(withoutProgress: .milliseconds(500), withSlowHolder: .milliseconds(500))
-            // A thread holds the lock.
-            expectError(.lockTimedOut) { try later.acquireLock(timeout) }
-            earlier.unlock()
+            let journal = try open(path)
+            #expect(try journal.acquireLockIfFree())
+            let word = journal.page[JournalHeader.lockWord]
+            journal.unlock()
             // Another program has copied the file while the lock was held, and now writes the copy into it.
-            earlier.page[JournalHeader.lockWord] = word
-            #expect(try later.acquireLock(timeout) == .unknown)
-            later.unlock()
-            #expect(!earlier.lock.isHeld)
+            journal.page[JournalHeader.lockWord] = word
+            let timeout = LockTimeouts(withoutProgress: .milliseconds(500), withSlowHolder: .milliseconds(500))
+            #expect(try journal.acquireLock(timeout) == .unknown)
+            journal.unlock()
+            #expect(!journal.lock.isHeld)
+        }
+    }
+
+    @Test("a lock that a thread of the same process holds through another open file is not taken over")
+    func otherFileOfHolder() async throws {
+        try await withJournal { path in
+            let (holder, other) = (try open(path), try open(path))
+            #expect(try holder.acquireLockIfFree())
+            let timeout = LockTimeouts(withoutProgress: .milliseconds(500), withSlowHolder: .milliseconds(500))
+            expectError(.lockTimedOut) { try other.acquireLock(timeout) }
+            #expect(holder.lock.isHeld)
+            holder.unlock()
         }
     }
 

@@ -36,7 +36,7 @@ package final class Journal: Sendable {
         identity = status.identity
         page = try SharedPage(file, isWritable: isWritable, system)
         id = page[JournalHeader.idWord]
-        lock = JournalLock(page, file, identity, system)
+        lock = JournalLock(page, file, system)
     }
 
     /// Opens a journal.

@@ -20,10 +20,10 @@ package final class JournalLock: Sendable {
     private let page: SharedPage
     private let file: FileHandle
     private let system: SystemCalls
-    private let fileIdentity: FileIdentity
     /// The token with which this object locks the journal; 0 before it does so for the first time.
     private let token = Atomic<UInt64>(0)
-    private let holds = OwnTokens.Holds()
+    /// The number of threads that hold the lock with this token, or are acquiring it.
+    private let holds = Atomic(0)
     /// This process, as the header names it.
     private let identity = Locked<LockHolder?>(nil)
 
@@ -53,15 +53,9 @@ package final class JournalLock: Sendable {
     /// - Parameters:
     ///   - page: The header of the journal.
     ///   - file: The journal.
-    ///   - fileIdentity: Identifies the journal.
     ///   - system: The system calls to use.
-    init(_ page: SharedPage, _ file: FileHandle, _ fileIdentity: FileIdentity, _ system: SystemCalls) {
-        (self.page, self.file, self.fileIdentity, self.system) = (page, file, fileIdentity, system)
-    }
-
-    deinit {
-        let token = token.load(ordering: .relaxed)
-        if token != 0 { OwnTokens.current.remove(token, of: fileIdentity) }
+    init(_ page: SharedPage, _ file: FileHandle, _ system: SystemCalls) {
+        (self.page, self.file, self.system) = (page, file, system)
     }
 
     /// Whether a process holds the lock; the process may have died.
@@ -118,8 +112,7 @@ extension JournalLock {
         } catch  where error.number == Errno.resourceTemporarilyUnavailable {
             return .refused
         }
-        // A token that is loaded here is in the table of tokens.
-        var token = token.load(ordering: .acquiring)
+        var token = token.load(ordering: .relaxed)
         if token == 0 {
             guard let new = try claimToken() else { return .refused }
             token = new
@@ -175,7 +168,7 @@ extension JournalLock {
     /// Releases the lock.
     func release() {
         // Last: while a thread holds the lock, no other thread of this process may take it over.
-        defer { holds.count.subtract(1, ordering: .releasing) }
+        defer { holds.subtract(1, ordering: .releasing) }
         let token = token.load(ordering: .relaxed)
         var word: UInt64
         repeat {
@@ -198,9 +191,9 @@ extension JournalLock {
     private func take(_ word: UInt64, token: UInt64, isAwaited: Bool) -> Bool {
         let new = (word & ~Self.stateMask) &+ Self.oneAcquisition | token | (isAwaited ? Self.awaitedBit : 0)
         // First, so that no other thread takes over what this one has just acquired.
-        holds.count.add(1, ordering: .sequentiallyConsistent)
+        holds.add(1, ordering: .sequentiallyConsistent)
         guard page.exchange(word, for: new, inWord: JournalHeader.lockWord) else {
-            holds.count.subtract(1, ordering: .releasing)
+            holds.subtract(1, ordering: .releasing)
             return false
         }
         let claim = page[JournalHeader.claimWord]
@@ -221,19 +214,16 @@ extension JournalLock {
 
     /// Chooses a token that no other process has.
     ///
-    /// - Returns: The token; `nil` if another process has it by chance, or another thread has just recorded it for this object.
+    /// - Returns: The token; `nil` if another process has it by chance.
     private func claimToken() throws(SystemError) -> UInt64? {
         let new = UInt64.random(in: 1...Self.tokenMask)
         guard try system.tryLock(byteAt: Self.firstByte + Int(new), of: file) else { return nil }
-        guard OwnTokens.current.record(new, of: fileIdentity, holds) else { return nil }
         identity.withLock { identity in
             if identity == nil { identity = .current }
         }
         // Another thread may have been faster. Its token is used, and the lock of this byte means nothing.
-        let (isFirst, known) = token.compareExchange(expected: 0, desired: new, ordering: .acquiringAndReleasing)
-        guard !isFirst else { return new }
-        OwnTokens.current.remove(new, of: fileIdentity)
-        return known
+        let (isFirst, known) = token.compareExchange(expected: 0, desired: new, ordering: .relaxed)
+        return isFirst ? new : known
     }
 }
 
@@ -332,9 +322,11 @@ extension JournalLock {
         {
             return true
         }
-        // If no thread of this process holds the lock with a token of this process, another program has written a copy of the
-        // journal into the file.
-        if let isHeld = OwnTokens.current.isHeld(with: word & Self.tokenMask, of: fileIdentity) { return !isHeld }
+        // If no thread holds the lock with the token of this object, another program has written a copy of the journal into the
+        // file.
+        if word & Self.tokenMask == token.load(ordering: .relaxed) {
+            return holds.load(ordering: .sequentiallyConsistent) == 0
+        }
         return try !system.isLocked(byteAt: Self.firstByte + Int(word & Self.tokenMask), of: file)
     }
 }
