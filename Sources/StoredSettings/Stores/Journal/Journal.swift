@@ -462,7 +462,12 @@ extension Journal {
         after known: UInt32 = 0
     ) throws -> JournalEpoch {
         let last = JournalHeader.epoch(in: page)
-        let number = JournalPosition.epoch(after: newest(of: [published.epoch, last?.epoch, known]))
+        // 0 is before all epochs: a reader of a damaged header may have noted it.
+        let newest = [last?.epoch ?? 0, known].reduce(JournalPosition(epoch: published.epoch, end: 0)) { newest, epoch in
+            let other = JournalPosition(epoch: epoch, end: 0)
+            return other.isAfter(newest) ? other : newest
+        }
+        let number = JournalPosition.epoch(after: newest.epoch)
         let salt = UInt64.random(in: 1 ... .max)
         let record = changes.isEmpty ? [] : try JournalRecord.records(of: changes, epoch: number, salt: salt)
         let end = try end(of: record.count, from: start)
@@ -487,15 +492,6 @@ extension Journal {
         store(epoch)
         try publish(epoch.beginning)
         return epoch
-    }
-}
-
-extension Journal {
-    /// The newest of some epochs; 0 and `nil` are none, and a reader of a damaged header may have noted 0.
-    private func newest(of epochs: [UInt32?]) -> UInt32 {
-        epochs.compactMap { $0.map { JournalPosition(epoch: $0, end: 0) } }
-            .reduce(JournalPosition(epoch: 0, end: 0)) { $1.isAfter($0) ? $1 : $0 }
-            .epoch
     }
 }
 

@@ -418,7 +418,7 @@ struct JournalLocker {
     }
 
     private enum Recovery<Snapshot> {
-        case done(Snapshot, mayBeReplaced: Bool)
+        case done(Snapshot)
         case mustReload
         case elsewhere
     }
@@ -443,15 +443,10 @@ struct JournalLocker {
                 state.journal.notePlace()
                 // Another process may have taken over the records that only this process knew of.
                 guard state.reload != .everything else { return .mustReload }
-                let mayBeReplaced =
-                    journal.isReadableByOthers || journal.isUnreliable
-                    || state.journal.isTooLong(journal, bound: store.schedule.journalBound)
-                return .done(snapshot(state), mayBeReplaced: mayBeReplaced)
+                return .done(snapshot(state))
             }
             switch recovery {
-            case .done(let snapshot, mayBeReplaced: false):
-                return (journal, snapshot)
-            case .done(let snapshot, mayBeReplaced: true):
+            case .done(let snapshot):
                 let replacement = JournalReplacement(of: journal, in: store)
                 return (try replacement.runIfDue(mustBeTrusted: mustBeTrusted, &effects), snapshot)
             case .mustReload:
