@@ -24,14 +24,8 @@ struct Effects {
     /// Whether the file was looked at, and no event reports when it changes or can be read.
     var mustLookLater = false
 
-    private var isEmpty: Bool {
-        deliveries.isEmpty && errors.isEmpty && recoveries.isEmpty && observers.isEmpty && files.isEmpty && !isUnsettled
-            && !isCheckpointDue && !needsRepair && !isFirstLook && !mustLookLater
-    }
-
     /// Moves the effects of a later operation here.
     mutating func take(_ later: inout Effects) {
-        guard !later.isEmpty else { return }
         deliveries += later.deliveries
         errors += later.errors
         recoveries += later.recoveries
