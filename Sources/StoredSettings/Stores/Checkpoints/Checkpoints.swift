@@ -215,7 +215,7 @@ struct Checkpointer {
         if let page = checkpointer.page { LockHolder.current?.store(as: .checkpoint, in: page) }
         // After the lock is released: a subscriber may make a checkpoint.
         defer {
-            store.withState(&checkpointer.effects) { $0.endSnapshot() }
+            store.withState(&checkpointer.effects) { $0.contents.endSnapshot() }
             if let page = checkpointer.page { LockHolder.remove(as: .checkpoint, from: page) }
             lock.release()
             checkpointer.effects.errors += store.schedule.note(checkpointer.problems)
@@ -350,7 +350,7 @@ extension Checkpointer {
             return Plan(
                 journal: journal,
                 epoch: epoch.epoch,
-                contents: state.beginSnapshot(),
+                contents: state.contents.beginSnapshot(),
                 lastGood: state.settings.lastGood.current { state.contents[$0] },
                 base: state.settings.reading,
                 end: end,

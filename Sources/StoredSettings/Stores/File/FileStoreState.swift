@@ -17,7 +17,9 @@ struct FileStoreState: ~Copyable {
     let schedule: CheckpointSchedule
 
     /// The values of the settings file, with the journal's records applied.
-    private(set) var contents = StoreContents()
+    ///
+    /// A value is changed only by a method that also changes ``version``.
+    var contents = StoreContents()
     /// Increases with every change of the contents.
     private(set) var version: UInt64 = 1
     var journal = JournalState()
@@ -155,14 +157,6 @@ extension FileStoreState {
         settings.lastGood.noteOwn(key, from: old, to: value)
         return old
     }
-
-    /// Returns the contents for a checkpoint.
-    ///
-    /// Changes do not copy them until ``endSnapshot()``.
-    mutating func beginSnapshot() -> [String: StoredValue] { contents.beginSnapshot() }
-
-    /// Ends the snapshot, which has been released.
-    mutating func endSnapshot() { contents.endSnapshot() }
 
     /// Makes the contents known to reads without a lock.
     func publishVersion() {
