@@ -128,53 +128,11 @@ struct StoreContents: Sendable {
         for (key, value) in newer { base[key] = value }
     }
 
-    // MARK: - One value
-
-    /// Where the value of a key is.
-    ///
-    /// It is valid until the next change. With it, a value is compared and replaced without hashing its key twice.
-    enum Place {
-        case base(Dictionary<String, StoredValue>.Index)
-        case newer(Dictionary<String, StoredValue?>.Index)
-    }
-
-    /// The place of a key's value; `nil` when there is none.
-    func place(ofKey key: String) -> Place? {
-        if let newer, let index = newer.index(forKey: key) { return .newer(index) }
-        return base.index(forKey: key).map(Place.base)
-    }
-
-    /// The value at a place; `nil` for no place.
-    func value(at place: Place?) -> StoredValue? {
-        switch place {
-        case .base(let index): base.values[index]
-        case .newer(let index): newer?.values[index]
-        case nil: nil
-        }
-    }
-
-    /// Replaces the value of one key.
-    ///
-    /// - Parameters:
-    ///   - value: The new value; `nil` to remove the old one.
-    ///   - place: The place of the old value.
-    ///   - key: The key.
-    /// - Returns: The old value.
-    mutating func replace(_ value: StoredValue?, at place: Place?, forKey key: String) -> StoredValue? {
-        let old = self.value(at: place)
-        switch place {
-        case .newer(let index):
-            newer?.values[index] = value
-        case .base(let index) where newer == nil && value != nil:
-            if let value { base.values[index] = value }
-        case .base, nil:
-            self[key] = value
-        }
-        return old
-    }
-
     subscript(key: String) -> StoredValue? {
-        get { value(at: place(ofKey: key)) }
+        get {
+            if let value = newer?[key] { return value }
+            return base[key]
+        }
         set {
             if newer == nil {
                 base[key] = newValue

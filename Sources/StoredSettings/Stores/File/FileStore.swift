@@ -514,8 +514,8 @@ extension FileStore {
         guard state.isReady(for: journal), journal.isWithinLimit(record.count, after: state.journal.position) else {
             return .notPossible
         }
-        let place = state.contents.place(ofKey: key)
-        guard state.contents.value(at: place) != value else { return .unchanged }
+        let old = state.contents[key]
+        guard old != value else { return .unchanged }
         JournalRecord.complete(record, epoch: state.journal.position.epoch, salt: state.journal.salt)
         let appended = try journal.append(
             UnsafeRawBufferPointer(record),
@@ -527,8 +527,7 @@ extension FileStore {
             return .notPossible
         }
         (state.journal.position, state.journal.seen) = (position, position.word)
-        let old = state.replace(value, at: place, forKey: key)
-        state.noteRecord(of: key, over: old, end: position.end)
+        state.apply(value, forKey: key, over: old, end: position.end)
         storeVersion.advance(toSeen: position.word, version: state.version)
         let delivery = state.delivery(ofChange: key, from: old, to: value)
         return .done(journal, delivery, isUrgent: Int(position.end) > schedule.journalBound)

@@ -140,22 +140,12 @@ extension FileStoreState {
         }
     }
 
-    /// Replaces the value of one key without notifying the observer.
-    ///
-    /// - Parameters:
-    ///   - value: The new value; `nil` to remove the old one.
-    ///   - place: The place of the old value.
-    ///   - key: The key.
-    /// - Returns: The old value.
-    mutating func replace(
-        _ value: StoredValue?,
-        at place: StoreContents.Place?,
-        forKey key: String
-    ) -> StoredValue? {
+    /// Makes the record of a single set visible, without notifying the observer.
+    mutating func apply(_ value: StoredValue?, forKey key: String, over old: StoredValue?, end: UInt32) {
         version &+= 1
-        let old = contents.replace(value, at: place, forKey: key)
+        contents[key] = value
         settings.lastGood.noteOwn(key, from: old, to: value)
-        return old
+        noteRecord(of: key, over: old, end: end)
     }
 
     /// Makes the contents known to reads without a lock.
