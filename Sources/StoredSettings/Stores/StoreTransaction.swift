@@ -43,7 +43,7 @@ public struct StoreTransaction: Sendable {
 
     /// The keys that have a value after the changes made so far, sorted.
     public var keys: [String] {
-        Set(base.keys).union(edits.keys).filter { self[$0] != nil }.sorted()
+        Set(base.all.keys).union(edits.keys).filter { self[$0] != nil }.sorted()
     }
 
     /// Removes every value.
@@ -102,12 +102,6 @@ struct StoreContents: Sendable {
         var all = base
         for (key, value) in newer ?? [:] { all[key] = value }
         return all
-    }
-
-    /// The keys that have a value.
-    var keys: [String] {
-        guard let newer, !newer.isEmpty else { return Array(base.keys) }
-        return Array(all.keys)
     }
 
     // MARK: - The snapshot

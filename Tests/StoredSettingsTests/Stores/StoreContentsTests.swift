@@ -29,7 +29,6 @@ struct StoreContentsTests {
             }
             #expect(contents[key] == expected[key])
             #expect(contents.all == expected)
-            #expect(contents.keys.sorted() == expected.keys.sorted())
             #expect(snapshot == expectedSnapshot)
         }
     }
