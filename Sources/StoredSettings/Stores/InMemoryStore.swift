@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A store whose values last until the process ends, mainly for tests.
-public final class InMemoryStore: SettingsStore {
+public final class InMemoryStore: SettingsStore, VersionedStore {
     private struct State {
         var values: [String: StoredValue]
         var version: UInt64 = 1
@@ -103,5 +103,3 @@ public final class InMemoryStore: SettingsStore {
     /// Does nothing, because no value can survive a power loss.
     public func synchronize() {}
 }
-
-extension InMemoryStore: VersionedStore {}

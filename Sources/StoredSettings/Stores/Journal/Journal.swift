@@ -236,8 +236,7 @@ extension Journal {
     /// - Returns: The state in which the lock was found. Every commit recovers the journal, whatever it is.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
     func acquireLock(_ timeout: LockTimeouts = LockTimeouts()) throws -> JournalLock.Finding {
-        let slowHolder = { [page] in LockHolder(of: .journal, in: page) }
-        let finding = try lock.acquire(timeout, slowHolder: slowHolder)
+        let finding = try lock.acquire(timeout)
         if finding == .unknown { try publishBegunEpoch() }
         return finding
     }

@@ -50,10 +50,6 @@ package final class JournalLock: Sendable {
     /// The same until it also looks for the process, which takes several system calls.
     private static let processCheckTime = Duration.milliseconds(50)
 
-    /// - Parameters:
-    ///   - page: The header of the journal.
-    ///   - file: The journal.
-    ///   - system: The system calls to use.
     init(_ page: SharedPage, _ file: FileHandle, _ system: SystemCalls) {
         (self.page, self.file, self.system) = (page, file, system)
     }
@@ -129,14 +125,14 @@ extension JournalLock {
 
     /// Acquires the lock.
     ///
-    /// - Parameters:
-    ///   - timeout: How long to wait while no other process makes progress.
-    ///   - slowHolder: Returns the process that has announced that it holds the lock and waits for the disk.
+    /// - Parameter timeout: How long to wait while no other process makes progress.
     /// - Returns: The state in which the lock was found.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
-    func acquire(_ timeout: LockTimeouts, slowHolder: @escaping () -> LockHolder?) throws -> Finding {
+    func acquire(_ timeout: LockTimeouts) throws -> Finding {
         if case .done = try tryAcquire() { return .free }
         var turn = Turn()
+        // The process that has announced that it holds the lock and waits for the disk.
+        let slowHolder = { [page] in LockHolder(of: .journal, in: page) }
         try FileLock.wait(
             for: file.path,
             timeout: timeout.withoutProgress,
