@@ -167,9 +167,6 @@ extension StoreVersion {
         invalidate()
     }
 
-    /// Whether a look at the file is due.
-    var needsLook: Bool { isLookDue.load(ordering: .acquiring) }
-
     /// Returns whether a look at the file is due, and marks it as done.
     func takeLookDue() -> Bool {
         guard isLookDue.load(ordering: .relaxed) else { return false }

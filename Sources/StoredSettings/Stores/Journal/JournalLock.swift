@@ -154,13 +154,6 @@ extension JournalLock {
         if case .done = try tryAcquire() { true } else { false }
     }
 
-    /// Locks a journal that no other process knows yet.
-    func acquireNew() throws(SystemError) {
-        guard try acquireIfFree() else {
-            throw SystemError(call: .lock, path: file.path, number: Errno.resourceTemporarilyUnavailable)
-        }
-    }
-
     /// Releases the lock.
     func release() {
         // Last: while a thread holds the lock, no other thread of this process may take it over.

@@ -144,7 +144,10 @@ extension Journal {
             guard let journal = try Journal.opened(renamed, isWritable: true, system) else {
                 throw SystemError(call: .write, path: file.path, number: Errno.ioError)
             }
-            try journal.lock.acquireNew()
+            // No other process knows it yet.
+            guard try journal.acquireLockIfFree() else {
+                throw SystemError(call: .lock, path: file.path, number: Errno.resourceTemporarilyUnavailable)
+            }
             return JournalDraft(name: name, journal: journal, epoch: epoch)
         } catch {
             directory.discardDraft(name)
