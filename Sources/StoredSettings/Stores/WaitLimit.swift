@@ -60,10 +60,6 @@ package struct WaitLimit: Sendable {
 
     /// Acquires a lock of this process, within the limit of the current operation.
     ///
-    /// - Parameters:
-    ///   - lock: The lock.
-    ///   - body: Runs under the lock.
-    /// - Returns: The result of the body.
     /// - Throws: The error of the body, or that of ``check()``.
     package static func withLock<Value: Sendable, Result>(
         _ lock: borrowing Locked<Value>,

@@ -109,8 +109,6 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     /// Runs a body that commits, and excludes the commits of other threads.
     ///
     /// - Parameter body: Receives the last failure to lock the journal.
-    /// - Returns: The result of the body.
-    /// - Throws: The error of the body, or that of ``WaitLimit/check()``.
     func withWriter<Result>(_ body: (inout LockFailure?) throws -> Result) throws -> Result {
         waiters.add(1, ordering: .relaxed)
         defer { waiters.subtract(1, ordering: .relaxed) }
@@ -411,9 +409,6 @@ extension FileStore {
 
     /// Sets the value of one key, if that is possible without waiting for another thread or process.
     ///
-    /// - Parameters:
-    ///   - value: The value; `nil` to remove the stored one.
-    ///   - key: The key.
     /// - Returns: The result, which the caller passes to ``finish(_:)``.
     /// - Throws: ``SettingsError`` if the record cannot be written. Nothing has changed then.
     func writeIfPossible(_ value: StoredValue?, forKey key: String) throws -> SingleWrite {
@@ -431,10 +426,6 @@ extension FileStore {
 
     /// Waits for the journal's lock, and sets the value of one key if no preparation is necessary.
     ///
-    /// - Parameters:
-    ///   - value: The value; `nil` to remove the stored one.
-    ///   - key: The key.
-    ///   - failure: The last failure to lock the journal.
     /// - Returns: The result, which the caller passes to ``finish(_:)``.
     /// - Throws: ``SettingsError`` if the journal cannot be locked or the record cannot be written. Nothing has changed then.
     func waitAndWrite(

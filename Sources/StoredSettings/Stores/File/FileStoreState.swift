@@ -91,11 +91,6 @@ struct FileStoreState: ~Copyable {
 
 extension FileStoreState {
     /// Makes the changes of a record visible.
-    ///
-    /// - Parameters:
-    ///   - changes: The changes.
-    ///   - end: The end of the record in the journal.
-    ///   - origin: The process that made the changes.
     mutating func apply(_ changes: [StoreChange], end: UInt32, _ origin: SettingChangeOrigin) {
         for change in changes {
             switch origin {
@@ -117,10 +112,7 @@ extension FileStoreState {
 
     /// Makes changes visible to readers, and records them with the observer.
     ///
-    /// - Parameters:
-    ///   - changes: The changes.
-    ///   - origin: The process that made them.
-    ///   - contents: The contents after the changes, if the caller has them.
+    /// - Parameter contents: The contents after the changes, if the caller has them.
     mutating func publish(
         _ changes: [StoreChange],
         _ origin: SettingChangeOrigin,

@@ -80,9 +80,6 @@ package final class Journal: Sendable {
 
     /// Opens a journal, or creates one if there is none.
     ///
-    /// - Parameters:
-    ///   - path: The path of the journal.
-    ///   - system: The system calls to use.
     /// - Returns: The journal, and whether it takes the place of a truncated one.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another kind of file is at the path.
     static func openOrCreate(at path: FilePath, _ system: SystemCalls) throws -> (journal: Journal, isCut: Bool) {
@@ -328,10 +325,6 @@ extension Journal {
 
     /// Appends a record and publishes it, if possible without a system call.
     ///
-    /// - Parameters:
-    ///   - record: The record.
-    ///   - position: The position of the journal.
-    ///   - space: The mapping of the journal.
     /// - Returns: The journal's position after the record; `nil` when the file has been truncated.
     /// - Throws: ``SystemError`` if the record cannot be written.
     func append(

@@ -273,9 +273,6 @@ struct ShortText {
     /// The length of the key of the object that was appended, with its quotation marks.
     private(set) var keyLength = 0
 
-    /// - Parameters:
-    ///   - buffer: The memory.
-    ///   - start: The offset at which the text begins.
     init(_ buffer: UnsafeMutableRawBufferPointer, from start: Int) {
         (self.buffer, count) = (buffer, start)
     }
