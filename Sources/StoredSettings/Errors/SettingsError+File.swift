@@ -203,7 +203,7 @@ extension SettingsError {
         SettingsError(
             .threadUnavailable,
             fact: "the system starts no thread for background work",
-            consequence: "the threads that read and set do that work, so some calls take longer",
+            consequence: "sets are in the journal, and the file is written and changes are delivered once it starts one",
             remedy: "raise the limit of processes and threads (ulimit -u, or pids.max of the container), or of memory",
             location: Location(file: path.description)
         )

@@ -60,9 +60,7 @@ final class LayerFiles: Sendable {
 
     /// The newest snapshot; reads the files first if that was not done before.
     var snapshot: LayerSnapshot {
-        // Without a thread that could notice changes, every read has to look.
-        if WorkScheduler.shared.isStarved, TransactionScope.current == nil { look() }
-        return state.withLock { $0.snapshot } ?? open()
+        state.withLock { $0.snapshot } ?? open()
     }
 
     /// Records the variables of a setting, which name no files for other settings.

@@ -32,8 +32,6 @@ package final class WorkScheduler: @unchecked Sendable {
     private let signal = ThreadSignal()
     private var queue: WorkQueue
     private let isWithoutThreads = Atomic(false)
-    private let isHelped = Atomic(false)
-
     private let isDurable: Bool
 
     package init(mostThreads: Int = mostThreads, _ system: SystemCalls = SystemCalls(), isDurable: Bool = false) {
@@ -55,37 +53,17 @@ package final class WorkScheduler: @unchecked Sendable {
         perform(signal.withLock { queue.add(at: time, work) })
     }
 
-    // MARK: - Without threads
-
     /// Whether either scheduler has no thread.
     static var isAnyStarved: Bool { shared.isStarved || durable.isStarved }
 
     /// Whether there is no thread, because the system has refused to create one.
     package var isStarved: Bool { isWithoutThreads.load(ordering: .relaxed) }
 
-    /// Tries again to start a thread, and runs the work that is due on the calling thread when that fails.
-    ///
-    /// Does nothing when there is a thread. Do not call this method under a lock or in a transaction, because the work
-    /// acquires locks and may run application code.
-    package func helpIfStarved() {
-        // One caller at a time, because work may call this method too. Work that is added just before the caller has
-        // finished is done by the same caller.
-        while isStarved, signal.withLock({ queue.isDue(now: .now) }), !isHelped.exchange(true, ordering: .acquiring) {
-            defer { isHelped.store(false, ordering: .releasing) }
-            startThreadIfStarved()
-            while isStarved, let work = signal.withLock({ queue.takeDue(now: .now) }) { work() }
-        }
-    }
-
-    /// Tries again to start a thread for the work that is waiting, even if it is not due yet.
-    ///
-    /// Does nothing when there is a thread, or no work.
-    func startThreadIfStarved() {
+    /// Tries again to start a thread for the work that waits for one.
+    package func startThreadIfStarved() {
         guard isStarved else { return }
-        perform(signal.withLock { queue.replaceThread() })
+        perform(signal.withLock { queue.help() })
     }
-
-    // MARK: - Threads
 
     private func perform(_ help: WorkQueue.Help) {
         switch help {
@@ -196,7 +174,7 @@ struct WorkQueue {
     }
 
     /// Returns the help that is needed so that a thread waits for the remaining work.
-    private mutating func help() -> Help {
+    mutating func help() -> Help {
         guard !entries.isEmpty else { return .none }
         if idleThreads > 0 { return hasTimekeeper ? .none : .signal }
         guard threads < mostThreads else { return .none }
@@ -204,11 +182,6 @@ struct WorkQueue {
         // The new thread counts as waiting, so that no further thread is started for the same work.
         idleThreads += 1
         return .thread
-    }
-
-    /// Returns the help that is needed when there is no thread, because none could be started.
-    mutating func replaceThread() -> Help {
-        threads == 0 ? help() : .none
     }
 
     /// Records that a counted thread could not be started.
@@ -252,11 +225,10 @@ struct WorkQueue {
         return (.wait(until: threads == 1 ? now + .seconds(3_600) : end), false)
     }
 
-    /// Whether work is due.
-    func isDue(now: SuspendingClock.Instant) -> Bool { entries.last.map { $0.time <= now } ?? false }
-
     /// Removes and returns work that is due.
     mutating func takeDue(now: SuspendingClock.Instant) -> Work? {
-        isDue(now: now) ? entries.popLast()?.work : nil
+        guard let first = entries.last, first.time <= now else { return nil }
+        entries.removeLast()
+        return first.work
     }
 }

@@ -155,7 +155,6 @@ final class Replica: Sendable {
         }
         if !peek({ $0.pending.isEmpty }) { sendPending() }
         perform(effects)
-        thread.helpIfStarved()
     }
 
     /// Ends all tasks.
@@ -255,7 +254,7 @@ final class Replica: Sendable {
         }
         perform(effects)
         if isAssigned { sendPending() }
-        thread.helpIfStarved()
+        thread.startThreadIfStarved()
         return isAssigned
     }
 

@@ -101,8 +101,7 @@ struct ReplicaCommitter {
         // The tasks below cannot capture the parameter, which is consumed so that its values are not copied when they change.
         let base = base
         let thread = replica.thread
-        // A caller that must help others does not block.
-        guard !changes.isEmpty, !thread.isStarved else {
+        guard !changes.isEmpty else {
             return try thread.run { try await send(changes, on: base, attempt: attempt) }
         }
         let commit = try prepare(changes, on: base)

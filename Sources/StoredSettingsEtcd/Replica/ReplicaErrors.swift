@@ -111,6 +111,15 @@ extension SettingsError {
         )
     }
 
+    static var noThread: SettingsError {
+        SettingsError(
+            .threadUnavailable,
+            fact: "the system starts no thread for the connection to etcd",
+            consequence: "nothing is read from etcd or sent to it",
+            remedy: "raise the limit of processes and threads (ulimit -u, or pids.max of the container), or of memory"
+        )
+    }
+
     /// The error of a store one of whose keys another store would use.
     static func overlappingPrefix(_ prefix: [UInt8], _ other: [UInt8]) -> SettingsError {
         let (inner, outer) = prefix.count > other.count ? (prefix, other) : (other, prefix)

@@ -28,19 +28,13 @@ final class ReplicaThread: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // Without a thread, the job waits for a caller of `helpIfStarved()`, because locks may be held here.
         scheduler.soon { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 
-    /// Runs jobs on the calling thread if the system has refused to create a thread.
-    ///
-    /// The caller holds no lock that a task of a replica takes.
-    func helpIfStarved() {
-        scheduler.helpIfStarved()
+    /// Tries again to start a thread for the jobs that wait for one.
+    func startThreadIfStarved() {
+        scheduler.startThreadIfStarved()
     }
-
-    /// Whether the system has refused to create a thread, so that a caller that waits must help.
-    var isStarved: Bool { scheduler.isStarved }
 
     /// Runs work after a delay, in seconds.
     func after(_ delay: Double, _ work: @escaping @Sendable () -> Void) {
@@ -67,11 +61,15 @@ final class ReplicaThread: TaskExecutor {
     ///   - isLimited: Whether the operation is canceled when the caller must not wait any longer.
     ///   - operation: The operation.
     /// - Returns: The result of the operation.
-    /// - Throws: The error of the operation, or that of `WaitLimit.check()`.
+    /// - Throws: The error of the operation, or that of `WaitLimit.check()`, or `SettingsError` if the system starts no
+    ///   thread.
     func run<Result: Sendable>(
         limited isLimited: Bool = false,
         _ operation: @escaping @Sendable () async throws -> Result
     ) throws -> Result {
+        // No other task would run, and no timer would end a wait.
+        startThreadIfStarved()
+        guard !scheduler.isStarved else { throw SettingsError.noThread }
         let caller = CallingThread(self)
         let outcome = Locked<Swift.Result<Result, any Error>?>(nil)
         let task = Task.detached(executorPreference: caller) {
@@ -86,9 +84,7 @@ final class ReplicaThread: TaskExecutor {
         }
         let isPolling = isLimited && WaitLimit.isSet
         while true {
-            scheduler.helpIfStarved()
-            let isShort = isPolling || scheduler.isStarved
-            caller.runJobs(for: isShort ? Self.pause : 3_600)
+            caller.runJobs(for: isPolling ? Self.pause : 3_600)
             if let result = outcome.withLock({ $0 }) {
                 caller.leave()
                 return try result.get()

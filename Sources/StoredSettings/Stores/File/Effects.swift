@@ -74,7 +74,7 @@ extension FileStore {
         if effects.mustLookLater { lookLater() }
         if effects.needsRepair { repairLater() }
         if effects.isCheckpointDue { checkpoints.schedule(isOwn: false) }
-        helpIfStarved()
+        startMissingThreads()
     }
 
     /// The delay until a suite is watched, in seconds.
@@ -104,19 +104,15 @@ extension FileStore {
         }
     }
 
-    /// Does due background work on this thread if the system starts no thread, and reports that once.
-    private func helpIfStarved() {
-        // A transaction holds a lock that the work may need.
-        guard WorkScheduler.isAnyStarved, TransactionScope.current == nil else { return }
-        if !schedule.isShortageReported.exchange(true, ordering: .relaxed) {
-            // Caches may contain values that were read before this was known.
-            storeVersion.invalidate()
-            peek { $0.observer }?.report(.noThread(file.path))
-        }
-        WaitLimit.runWithout {
-            WorkScheduler.durable.helpIfStarved()
-            WorkScheduler.shared.helpIfStarved()
-        }
+    /// Tries again to start threads for the work that waits for one, and reports once that the system starts none.
+    private func startMissingThreads() {
+        guard WorkScheduler.isAnyStarved else { return }
+        WorkScheduler.durable.startThreadIfStarved()
+        WorkScheduler.shared.startThreadIfStarved()
+        guard WorkScheduler.isAnyStarved, !schedule.isShortageReported.exchange(true, ordering: .relaxed) else { return }
+        // Caches may contain values that were read before this was known.
+        storeVersion.invalidate()
+        peek { $0.observer }?.report(.noThread(file.path))
     }
 
     /// Watches the file after the suite has been open for a while.
