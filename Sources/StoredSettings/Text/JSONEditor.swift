@@ -53,9 +53,7 @@ struct JSONEditor {
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again,
     ///   or ``JSONSyntaxError`` if the text is not valid.
     mutating func text(changing old: [String: StoredValue], to new: [String: StoredValue]) throws -> [UInt8] {
-        let hasMark = tokens.bytes.withUnsafeBufferPointer { $0.startsWithByteOrderMark }
-        let start = tokens.endOfSpace(from: hasMark ? 3 : 0)
-        work = [Work(start: start, level: 0, old: old, new: new)]
+        work = [Work(start: tokens.start, level: 0, old: old, new: new)]
         while let next = work.popLast() {
             let object = try JSONMembers(at: next.start, in: tokens)
             if next.level == 0 { findUnit(in: object) }
@@ -498,6 +496,11 @@ extension JSONMembers {
 /// method ends.
 struct JSONTokens {
     let bytes: [UInt8]
+
+    /// Where the object of the file begins.
+    var start: Int {
+        endOfSpace(from: bytes.withUnsafeBufferPointer { $0.startsWithByteOrderMark } ? 3 : 0)
+    }
 
     /// The byte at a nonnegative offset; 0 beyond the end.
     func byte(at offset: Int) -> UInt8 {

@@ -27,8 +27,6 @@ package struct JSONReader {
     private var names: [Name] = []
     private let maximumDepth: Int
     let dialect: Dialect
-    /// The name of the member of the outermost object to find, and the offset of its value once it is found.
-    private var sought: (name: String, offset: Int?)?
 
     /// What a reader accepts.
     package enum Dialect: Sendable {
@@ -129,17 +127,15 @@ extension JSONReader {
     ///   - bytes: The UTF-8 bytes of the object.
     /// - Returns: The line and the column of the value, from 1; `nil` when there is none, or the bytes are not valid.
     package static func place(ofMember name: String, in bytes: [UInt8]) -> (line: Int, column: Int)? {
-        bytes.withUnsafeBufferPointer { bytes in
-            var reader = JSONReader(bytes, .settingsFile)
-            reader.sought = (name, nil)
-            do {
-                _ = try reader.readDocument(isObject: true)
-            } catch {
-                return nil
-            }
-            guard let offset = reader.sought?.offset else { return nil }
-            let place = JSONSyntaxError("", at: offset, in: bytes)
+        do {
+            _ = try readObject(bytes, .settingsFile)
+            let tokens = JSONTokens(bytes: bytes)
+            let members = try JSONMembers(at: tokens.start, in: tokens).members
+            guard let value = members.first(where: { $0.name == name })?.value else { return nil }
+            let place = bytes.withUnsafeBufferPointer { JSONSyntaxError("", at: value.lowerBound, in: $0) }
             return (place.line, place.column)
+        } catch {
+            return nil
         }
     }
 
@@ -233,10 +229,6 @@ extension JSONReader {
         try skipWhitespace()
         guard byte(at: position) == JSONByte.colon else { throw failure("expected ':' after a name", at: position) }
         position += 1
-        if let sought, open.count == 1, names.last?.text == sought.name {
-            try skipWhitespace()
-            self.sought?.offset = position
-        }
     }
 
     private mutating func openContainer(isObject: Bool) throws(JSONSyntaxError) {
@@ -307,37 +299,45 @@ extension JSONReader {
         let isNegative = byte(at: position) == JSONByte.minus
         if isNegative { position += 1 }
 
-        // The digits as one integer, without the point. It wraps beyond 19 digits, and is then not used.
+        // It wraps beyond 19 digits, and is then not used.
         var digits: UInt64 = 0
         let firstDigit = position
         try readDigits(into: &digits, else: "expected a digit after '-'")
-        var digitCount = position - firstDigit
+        let digitCount = position - firstDigit
         if digitCount > 1, byte(at: firstDigit) == JSONByte.zero {
             throw failure("a number has a leading zero", at: firstDigit)
         }
 
-        var scale = 0
         var isInteger = true
+        var ignored: UInt64 = 0
         if byte(at: position) == JSONByte.point {
             isInteger = false
             position += 1
-            let firstOfFraction = position
-            try readDigits(into: &digits, else: "expected a digit after '.'")
-            scale = firstOfFraction - position
-            digitCount -= scale
+            try readDigits(into: &ignored, else: "expected a digit after '.'")
         }
         if byte(at: position) | 0x20 == 0x65 {  // e or E
             isInteger = false
-            scale += try readExponent()
+            position += 1
+            if [JSONByte.minus, JSONByte.plus].contains(byte(at: position)) { position += 1 }
+            try readDigits(into: &ignored, else: "expected a digit in an exponent")
         }
-        guard isInteger else {
-            let digits = digitCount <= 19 ? digits : nil
-            return .double(try double(from: start, isNegative: isNegative, digits: digits, scale: scale))
+        // Most integers are short.
+        if isInteger, digitCount <= 19 {
+            // An integer has no negative zero, so it is read as a double.
+            if isNegative, digits == 0 { return .double(-0.0) }
+            return .integer(isNegative ? -Int128(digits) : Int128(digits))
         }
-        guard digitCount <= 19 else { return .integer(try integer(from: start, isNegative: isNegative)) }
-        // An integer has no negative zero, so it is read as a double.
-        if isNegative, digits == 0 { return .double(-0.0) }
-        return .integer(isNegative ? -Int128(digits) : Int128(digits))
+        let text = String(decoding: bytes[start..<position], as: UTF8.self)
+        if isInteger {
+            guard let number = Int128(text) else {
+                throw failure("an integer is too large to be stored exactly; write it as a string", at: start)
+            }
+            return .integer(number)
+        }
+        guard let number = Double(text), number.isFinite else {
+            throw failure("a number is too large to be stored; write it as a string", at: start)
+        }
+        return .double(number)
     }
 
     /// Reads one or more digits.
@@ -350,59 +350,6 @@ extension JSONReader {
             position += 1
         }
         guard position > start else { throw failure(problem, at: position) }
-    }
-
-    /// Reads the exponent whose `e` is at the position.
-    ///
-    /// An exponent of more than nine digits is returned as ±1,000,000,000, which the fast conversion does not accept.
-    private mutating func readExponent() throws(JSONSyntaxError) -> Int {
-        position += 1
-        let sign = byte(at: position)
-        if sign == JSONByte.minus || sign == JSONByte.plus { position += 1 }
-        let start = position
-        var exponent: UInt64 = 0
-        try readDigits(into: &exponent, else: "expected a digit in an exponent")
-        // More digits may have wrapped. `double(from:isNegative:digits:scale:)` then parses the original characters.
-        let magnitude = position - start <= 9 ? Int(exponent) : 1_000_000_000
-        return sign == JSONByte.minus ? -magnitude : magnitude
-    }
-
-    /// Returns the integer between an offset and the position.
-    private func integer(from start: Int, isNegative: Bool) throws(JSONSyntaxError) -> Int128 {
-        // Computed as a negative number, because the negative range is larger by one.
-        var number: Int128 = 0
-        var isTooLarge = false
-        for offset in (isNegative ? start + 1 : start)..<position where !isTooLarge {
-            let (product, overflow) = number.multipliedReportingOverflow(by: 10)
-            let (difference, borrow) = product.subtractingReportingOverflow(Int128(byte(at: offset) &- JSONByte.zero))
-            number = difference
-            isTooLarge = overflow || borrow
-        }
-        isTooLarge = isTooLarge || !isNegative && number == .min
-        guard !isTooLarge else {
-            throw failure("an integer is too large to be stored exactly; write it as a string", at: start)
-        }
-        return isNegative ? number : -number
-    }
-
-    /// Returns the correctly rounded number between an offset and the position: `digits` times ten to the `scale`.
-    private func double(
-        from start: Int,
-        isNegative: Bool,
-        digits: UInt64?,
-        scale: Int
-    ) throws(JSONSyntaxError) -> Double {
-        // Integers to 2^53 and powers of ten to 10^22 are exact, so one operation on them rounds only once.
-        if let digits, digits <= 1 << 53, (-22...22).contains(scale) {
-            var power = 1.0
-            for _ in 0..<abs(scale) { power *= 10 }
-            let magnitude = scale < 0 ? Double(digits) / power : Double(digits) * power
-            return isNegative ? -magnitude : magnitude
-        }
-        guard let number = Double(String(decoding: bytes[start..<position], as: UTF8.self)), number.isFinite else {
-            throw failure("a number is too large to be stored; write it as a string", at: start)
-        }
-        return number
     }
 }
 
@@ -432,24 +379,25 @@ extension JSONReader {
             throw failure("a '/' does not begin a comment, which begins with '//' or '/*'", at: start)
         }
         position += 2
-        while position < bytes.count {
+        var isClosed = isLineComment
+        comment: while position < bytes.count {
             switch byte(at: position) {
             case JSONByte.lineFeed where isLineComment, JSONByte.carriageReturn where isLineComment:
-                return
+                break comment
             case JSONByte.asterisk where !isLineComment && byte(at: position + 1) == JSONByte.solidus:
                 position += 2
-                return
+                isClosed = true
+                break comment
             case 0:
                 throw failure("a comment contains a NUL", at: position)
-            case 0x80...:
-                let length = scalarLength(at: position)
-                guard length > 0 else { throw failure("a comment is not valid UTF-8", at: position) }
-                position += length
             default:
                 position += 1
             }
         }
-        guard isLineComment else { throw failure("a comment is not closed; expected '*/'", at: start) }
+        guard String(validating: bytes[start..<position], as: UTF8.self) != nil else {
+            throw invalidUTF8("a comment", from: start, to: position)
+        }
+        guard isClosed else { throw failure("a comment is not closed; expected '*/'", at: start) }
     }
 }
 
@@ -461,45 +409,35 @@ extension JSONReader {
         let start = position + 1
         var end = start
         var allBits: UInt8 = 0
+        // The contents up to the last escape, and where the bytes after it begin.
+        var text: [UInt8] = []
+        var rest = start
         while true {
             let byte = byte(at: end)
             if byte == JSONByte.quote { break }
-            if byte == JSONByte.backslash { return try readStringWithEscapes(from: start) }
+            if byte == JSONByte.backslash {
+                text += bytes[rest..<end]
+                position = end
+                try readEscape(into: &text)
+                end = position
+                rest = end
+                continue
+            }
             if byte < 0x20 { throw controlCharacter(at: end) }
             allBits |= byte
             end += 1
         }
+        position = end + 1
+        let hasEscapes = rest > start
+        if hasEscapes { text += bytes[rest..<end] }
         // ASCII is always valid, and most strings are ASCII: `String(validating:as:)` takes 1,000 instructions more.
-        guard allBits >= 0x80 else {
-            position = end + 1
+        if !hasEscapes, allBits < 0x80 {
             return String(decoding: UnsafeBufferPointer(rebasing: bytes[start..<end]), as: UTF8.self)
         }
-        guard let text = String(validating: bytes[start..<end], as: UTF8.self) else {
-            throw invalidUTF8(from: start, to: end)
-        }
-        position = end + 1
-        return text
-    }
-
-    /// Reads a string that contains an escape, from its first byte.
-    private mutating func readStringWithEscapes(from start: Int) throws(JSONSyntaxError) -> String {
-        var text: [UInt8] = []
-        position = start
-        while true {
-            let byte = byte(at: position)
-            if byte == JSONByte.quote { break }
-            if byte == JSONByte.backslash {
-                try readEscape(into: &text)
-                continue
-            }
-            if byte < 0x20 { throw controlCharacter(at: position) }
-            let length = scalarLength(at: position)
-            guard length > 0 else { throw invalidUTF8(from: position, to: position + 1) }
-            text.append(contentsOf: bytes[position..<(position + length)])
-            position += length
-        }
-        position += 1
-        return String(decoding: text, as: UTF8.self)
+        let string =
+            hasEscapes ? String(validating: text, as: UTF8.self) : String(validating: bytes[start..<end], as: UTF8.self)
+        guard let string else { throw invalidUTF8("a string", from: start, to: end) }
+        return string
     }
 
     /// Reads the escape whose backslash is at the position.
@@ -581,39 +519,12 @@ extension JSONReader {
     }
 
     /// The error for bytes that are known not to be valid UTF-8, at the first invalid byte.
-    private func invalidUTF8(from start: Int, to end: Int) -> JSONSyntaxError {
+    private func invalidUTF8(_ place: String, from start: Int, to end: Int) -> JSONSyntaxError {
         var offset = start
-        while offset < end {
-            let length = scalarLength(at: offset)
-            if length == 0 { break }
-            offset += length
-        }
-        return failure("a string is not valid UTF-8", at: offset)
-    }
-
-    /// The number of bytes of the UTF-8 scalar at an offset; 0 when it is not valid.
-    func scalarLength(at offset: Int) -> Int {
-        let first = byte(at: offset)
-        if first < 0x80 { return 1 }
-        // The range of the second byte is narrower after some first bytes, to exclude overlong forms, surrogates and
-        // scalars above U+10FFFF.
-        let second: ClosedRange<UInt8>
-        let length: Int
-        switch first {
-        case 0xC2...0xDF: (second, length) = (0x80...0xBF, 2)
-        case 0xE0: (second, length) = (0xA0...0xBF, 3)
-        case 0xED: (second, length) = (0x80...0x9F, 3)
-        case 0xE1...0xEF: (second, length) = (0x80...0xBF, 3)
-        case 0xF0: (second, length) = (0x90...0xBF, 4)
-        case 0xF1...0xF3: (second, length) = (0x80...0xBF, 4)
-        case 0xF4: (second, length) = (0x80...0x8F, 4)
-        default: return 0
-        }
-        guard second.contains(byte(at: offset + 1)) else { return 0 }
-        for following in 2..<4 where following < length {
-            guard byte(at: offset + following) & 0b1100_0000 == 0b1000_0000 else { return 0 }
-        }
-        return length
+        var parser = Unicode.UTF8.ForwardParser()
+        var rest = bytes[start..<end].makeIterator()
+        while case .valid(let scalar) = parser.parseScalar(from: &rest) { offset += scalar.count }
+        return failure("\(place) is not valid UTF-8", at: offset)
     }
 }
 
