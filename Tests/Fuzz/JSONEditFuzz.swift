@@ -29,7 +29,7 @@ func fuzzEdit(_ bytes: [UInt8]) {
         expect(unchanged == result, "an edit without changes has changed the text")
         expect(result.count { $0 == 0 } == 0, "an edited text contains a NUL")
         if try text.isCanonical {
-            let written = try JSONWriter.text(of: new)
+            let written = try JSONWriter.prettyText(of: .dictionary(new))
             expect(result == written, "an edit of a canonical text is not canonical")
         }
     } catch let error as SettingsError where error.code == .unstorable {

@@ -25,10 +25,10 @@ public func fuzzJSON(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         let textAgain = try JSONWriter.compactText(of: again)
         expect(textAgain == text, "equal values are written differently")
         guard case .dictionary(let entries) = value else { return 0 }
-        let file = try JSONWriter.text(of: entries)
+        let file = try JSONWriter.prettyText(of: .dictionary(entries))
         let entriesAgain = try JSONReader.readObject(file)
         expect(entriesAgain == entries, "a written file is read as another value")
-        let fileAgain = try JSONWriter.text(of: entriesAgain)
+        let fileAgain = try JSONWriter.prettyText(of: .dictionary(entriesAgain))
         expect(fileAgain == file, "equal values are written as different files")
     } catch {
         expect(false, "a value cannot be written and read again: \(error)")

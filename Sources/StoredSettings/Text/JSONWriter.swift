@@ -33,22 +33,10 @@ package struct JSONWriter {
         self.maximumDepth = maximumDepth
     }
 
-    /// Returns the contents of a file: one object.
+    /// Returns one value in the form of a file.
     ///
     /// The names are sorted, each entry and element has its own line, and the output ends with a newline.
     ///
-    /// - Parameter entries: The entries of the object.
-    /// - Returns: The UTF-8 bytes.
-    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read
-    ///   again.
-    package static func text(of entries: [String: StoredValue]) throws -> [UInt8] {
-        try prettyText(of: .dictionary(entries))
-    }
-
-    /// Returns one value in the form of a file.
-    ///
-    /// - Parameter value: The value.
-    /// - Returns: The UTF-8 bytes, which end with a newline.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
     package static func prettyText(of value: StoredValue) throws -> [UInt8] {
         var writer = JSONWriter(isPretty: true)
@@ -59,10 +47,7 @@ package struct JSONWriter {
 
     /// Returns one value on one line, without spaces or a newline.
     ///
-    /// - Parameter value: The value.
-    /// - Returns: The UTF-8 bytes.
-    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read
-    ///   again.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
     package static func compactText(of value: StoredValue) throws -> [UInt8] {
         var writer = JSONWriter(isPretty: false)
         try writer.write(value)
@@ -195,16 +180,7 @@ extension String {
     ///
     /// The order of the UTF-8 bytes is the same. `<` has a different order, because it compares normalized forms.
     func precedesInScalars(_ other: String) -> Bool {
-        // Both pointers are used only inside the closures and within their bounds.
-        let precedes = utf8.withContiguousStorageIfAvailable { left in
-            other.utf8.withContiguousStorageIfAvailable { right in
-                let common = min(left.count, right.count)
-                var index = 0
-                while index < common, left[index] == right[index] { index += 1 }
-                return index < common ? left[index] < right[index] : left.count < right.count
-            }
-        }
-        return (precedes ?? nil) ?? utf8.lexicographicallyPrecedes(other.utf8)
+        utf8.lexicographicallyPrecedes(other.utf8)
     }
 }
 

@@ -72,7 +72,7 @@ extension CommandInvocation {
     /// Returns the contents of the file: with the help as comments, unless there are several suites.
     private func editedText(_ values: [[String: StoredValue]]) throws -> [UInt8] {
         guard settings.suites.count == 1 else {
-            return try JSONWriter.text(of: object(of: values))
+            return try JSONWriter.prettyText(of: .dictionary(object(of: values)))
         }
         return Array(settings.catalog.file(with: values[0], for: settings.suites[0]).utf8)
     }

@@ -86,7 +86,8 @@ extension SampleEntry {
     /// The value as JSON on several lines, indented as a member.
     private var prettyValue: String {
         do {
-            let lines = String(decoding: try JSONWriter.text(of: ["": value]), as: UTF8.self).split(separator: "\n")
+            let json = try JSONWriter.prettyText(of: ["": value])
+            let lines = String(decoding: json, as: UTF8.self).split(separator: "\n")
             // The braces, and the indentation and the name of the only member.
             let text = lines.dropFirst().dropLast().joined(separator: "\n")
             return String(text.dropFirst(#"  "": "#.count))

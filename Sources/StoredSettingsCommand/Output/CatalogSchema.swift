@@ -31,7 +31,7 @@ extension SettingsCatalog {
         ]
         if let name = settings.first?.suite.name { schema["title"] = .string(name) }
         do {
-            return String(decoding: try JSONWriter.text(of: schema), as: UTF8.self)
+            return String(decoding: try JSONWriter.prettyText(of: .dictionary(schema)), as: UTF8.self)
         } catch {
             // A default that is nested too deeply could not be stored either.
             return "{}\n"

@@ -105,7 +105,7 @@ struct JSONConformanceTests {
         for _ in 0..<100 {
             let names = random.entries(depth: 0)
             let strings = names.mapValues { value in if case .string(let text) = value { text } else { "" } }
-            let text = try JSONWriter.text(of: strings.mapValues(StoredValue.string))
+            let text = try JSONWriter.prettyText(of: .dictionary(strings.mapValues(StoredValue.string)))
             let decoded = try JSONDecoder().decode([String: String].self, from: Data(text))
             if decoded != strings { Issue.record("Foundation reads different strings: \(strings)") }
         }

@@ -21,12 +21,12 @@ struct JSONRoundTripTests {
         var random = SeededGenerator(seed: seed)
         for round in 0..<150 {
             let entries = random.entries(depth: 4)
-            let text = try JSONWriter.text(of: entries)
+            let text = try JSONWriter.prettyText(of: .dictionary(entries))
             let value = StoredValue.dictionary(entries)
             if .dictionary(try JSONReader.readObject(text)) != value { Issue.record("indented, round \(round)") }
             let compact = try JSONWriter.compactText(of: value)
             if try JSONReader.read(compact) != value { Issue.record("compact, round \(round)") }
-            if try JSONWriter.text(of: JSONReader.readObject(compact)) != text {
+            if try JSONWriter.prettyText(of: .dictionary(JSONReader.readObject(compact))) != text {
                 Issue.record("rewritten, round \(round)")
             }
         }

@@ -40,8 +40,8 @@ struct JSONWriterTests {
             }
 
             """
-        #expect(String(decoding: try JSONWriter.text(of: entries), as: UTF8.self) == text)
-        #expect(String(decoding: try JSONWriter.text(of: [:]), as: UTF8.self) == "{}\n")
+        #expect(String(decoding: try JSONWriter.prettyText(of: .dictionary(entries)), as: UTF8.self) == text)
+        #expect(String(decoding: try JSONWriter.prettyText(of: [:]), as: UTF8.self) == "{}\n")
         #expect(
             try compact(.dictionary(entries["a"].map { ["a": $0] } ?? [:])) == #"{"a":{"A":"x","a.b":{},"z":true}}"#
         )
@@ -104,7 +104,7 @@ struct JSONWriterTests {
                     try JSONWriter.compactText(of: nested(depth + 1, isObject: isObject, inside: inside))
                 }
                 #expect(error?.code == .unstorable)
-                #expect(throws: SettingsError.self) { try JSONWriter.text(of: ["a": value]) }
+                #expect(throws: SettingsError.self) { try JSONWriter.prettyText(of: .dictionary(["a": value])) }
             }
         }
     }

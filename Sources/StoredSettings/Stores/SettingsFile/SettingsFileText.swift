@@ -49,7 +49,7 @@ package struct SettingsFileText {
     static func text(of contents: [String: StoredValue]) throws -> [UInt8] {
         var contents = contents
         contents.removeReserved()
-        return try JSONWriter.text(of: contents)
+        return try JSONWriter.prettyText(of: .dictionary(contents))
     }
 
     /// Returns the text of a last good copy.

@@ -54,7 +54,7 @@ struct SettingsFileCorruptionTests {
     private func checkReads(_ file: [UInt8], at path: String, isSetting: Bool, _ label: String) throws {
         let lastGood: [String: StoredValue] = ["good": 1]
         try write(file, to: path)
-        try write(JSONWriter.text(of: lastGood), to: path + ".last-good")
+        try write(JSONWriter.prettyText(of: .dictionary(lastGood)), to: path + ".last-good")
         let (store, recorder) = (makeStore(path), ErrorRecorder())
         store.setObserver(recorder)
         let contents = store.contents()
@@ -118,7 +118,7 @@ struct SettingsFileCorruptionTests {
 
     private func roundTrips(_ entries: [String: StoredValue]) -> Bool {
         do {
-            return try JSONReader.readObject(JSONWriter.text(of: entries)) == entries
+            return try JSONReader.readObject(JSONWriter.prettyText(of: .dictionary(entries))) == entries
         } catch {
             return false
         }

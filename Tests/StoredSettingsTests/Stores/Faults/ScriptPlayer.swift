@@ -94,7 +94,7 @@ final class ScriptPlayer: Sendable {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         var contents = try FileManager.default.fileExists(atPath: path) ? Self.contents(ofFileAt: path) : [:]
         contents.merge(changes) { $1 }
-        try path.replaceFile(with: String(decoding: JSONWriter.text(of: contents), as: UTF8.self))
+        try path.replaceFile(with: String(decoding: JSONWriter.prettyText(of: .dictionary(contents)), as: UTF8.self))
         try Self.backdate(path)
         change { $0.edit(changes) }
     }

@@ -110,9 +110,9 @@ struct RandomEditTests {
         for round in 0..<TestRun.count(quick: 40, exhaustive: 250) {
             let old = random.entries(depth: 3)
             let new = random.changed(old, depth: 3)
-            let text = try SettingsFileText(JSONWriter.text(of: old))
+            let text = try SettingsFileText(JSONWriter.prettyText(of: .dictionary(old)))
             let result = try text.changed(to: new, path: Self.path)
-            if try result != JSONWriter.text(of: new) {
+            if try result != JSONWriter.prettyText(of: .dictionary(new)) {
                 Issue.record("round \(round): \(old) \(new) \(String(decoding: result, as: UTF8.self))")
             }
         }
