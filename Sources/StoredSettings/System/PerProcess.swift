@@ -56,39 +56,6 @@ package struct PerProcess<Object: AnyObject & Sendable>: ~Copyable, Sendable {
     }
 }
 
-/// The thread that is the first to do something that is done once.
-///
-/// In a forked child, a thread of the parent does not count, because it does not exist there.
-struct FirstThread: ~Copyable, Sendable {
-    enum Claim {
-        /// The caller is the first thread.
-        case first
-        /// The caller was the first thread before.
-        case again
-        /// Another thread is the first.
-        case other
-    }
-
-    /// The identifier of the thread; 0 for none.
-    private let thread = Atomic<UInt>(0)
-    /// The number of forks when that thread began.
-    private let forks = Atomic<Int>(0)
-
-    func claim() -> Claim {
-        let (own, count) = (SystemCalls.currentThread(), Forks.count)
-        let known = thread.load(ordering: .acquiring)
-        let expected = forks.load(ordering: .acquiring) == count ? 0 : known
-        // First, so that no other thread of this process takes the new identifier for one of the parent.
-        forks.store(count, ordering: .releasing)
-        let (isFirst, first) = thread.compareExchange(
-            expected: expected,
-            desired: own,
-            ordering: .acquiringAndReleasing
-        )
-        return isFirst ? .first : first == own ? .again : .other
-    }
-}
-
 /// Whether work is scheduled on a thread of this process.
 ///
 /// In a forked child, which has no such thread, the flag is not set until work is scheduled there. The accesses are relaxed: the

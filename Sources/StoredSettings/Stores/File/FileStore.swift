@@ -39,7 +39,9 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     let writeTimeouts: LockTimeouts
     /// The last good copy as it was read for an unusable value.
     let lastGoodCopy = Locked<SettingsFile.Reading?>(nil)
-    private let closer = FirstThread()
+    private let isClosing = ScheduledFlag()
+    /// The stores that the current thread is closing.
+    @TaskLocal private static var closing: Set<ObjectIdentifier> = []
 
     /// Creates a store without accessing the file yet.
     ///
@@ -341,11 +343,13 @@ extension FileStore {
     ///
     /// If another thread is closing the store, the caller waits for it.
     func close() {
-        let claim = closer.claim()
-        // A reporter that runs during the close must not wait for its own thread.
-        while claim == .other, !peek({ $0.isClosed }) { SystemCalls.sleep(seconds: 0.001) }
-        guard claim == .first else { return }
-        checkpoints.runAtEnd()
+        guard isClosing.set() else {
+            // A reporter that runs during the close must not wait for its own thread.
+            let isOwn = Self.closing.contains(ObjectIdentifier(self))
+            while !isOwn, !peek({ $0.isClosed }) { SystemCalls.sleep(seconds: 0.001) }
+            return
+        }
+        Self.$closing.withValue(Self.closing.union([ObjectIdentifier(self)])) { checkpoints.runAtEnd() }
         let released = state.withLock { $0.close() }
         // Not under the lock.
         withExtendedLifetime(released) {}
