@@ -25,7 +25,7 @@ extension SystemCalls {
         mode: mode_t = 0o600
     ) throws(SystemError) -> FileHandle {
         let descriptor = try call(.open, path, in: directory) { base, path in
-            Self.newDescriptor { systemOpen(base, path, flags | O_CLOEXEC, mode) }
+            Self.newDescriptor { openat(base, path, flags | O_CLOEXEC, mode) }
         }
         let file = FileHandle(descriptor: descriptor, path: directory.map { $0.path.appending(path) } ?? path)
         if flags & O_EXCL != 0, try status(of: file).permissions & mode != mode { try setPermissions(mode, of: file) }
@@ -201,10 +201,7 @@ extension SystemCalls {
 
     /// Renames a file within a directory, and replaces any file that has the new name.
     package func rename(_ name: FilePath, to newName: FilePath, in directory: FileHandle) throws(SystemError) {
-        guard name.isValid else { throw SystemError(call: .rename, path: directory.path, number: EINVAL) }
-        _ = try call(.rename, newName, in: directory) { base, newName in
-            name.withCString { systemRename(base, $0, newName) }
-        }
+        try rename(name, to: newName, in: directory) { renameat($0, $1, $0, $2) }
     }
 
     /// Renames a file within a directory unless a file has the new name.
@@ -213,9 +210,30 @@ extension SystemCalls {
     ///   file system or the C library does not support this.
     package func renameExclusively(_ name: FilePath, to newName: FilePath, in directory: FileHandle) throws(SystemError)
     {
+        try rename(name, to: newName, in: directory) { base, name, newName in
+            #if canImport(Darwin)
+            return renameatx_np(base, name, base, newName, CUnsignedInt(RENAME_EXCL))
+            #else
+            // Musl has no `renameat2`. The flag is `RENAME_NOREPLACE`: see renameat2(2).
+            guard let number = Self.callNumbers?.rename else {
+                errno = ENOSYS
+                return -1
+            }
+            let (base, flag) = (UInt(bitPattern: Int(base)), UInt(1))
+            return CInt(systemCall(number, base, UInt(bitPattern: name), base, UInt(bitPattern: newName), flag, 0))
+            #endif
+        }
+    }
+
+    private func rename(
+        _ name: FilePath,
+        to newName: FilePath,
+        in directory: FileHandle,
+        _ body: (CInt, UnsafePointer<CChar>, UnsafePointer<CChar>) -> CInt
+    ) throws(SystemError) {
         guard name.isValid else { throw SystemError(call: .rename, path: directory.path, number: EINVAL) }
         _ = try call(.rename, newName, in: directory) { base, newName in
-            name.withCString { systemRenameExclusively(base, $0, newName) }
+            name.withCString { body(base, $0, newName) }
         }
     }
 
@@ -232,34 +250,7 @@ extension SystemCalls {
     }
 }
 
-// C functions that have the same names as methods of `SystemCalls`.
-
-private func systemOpen(_ base: CInt, _ path: UnsafePointer<CChar>, _ flags: CInt, _ mode: mode_t) -> CInt {
-    openat(base, path, flags, mode)
-}
-
-private func systemRename(_ base: CInt, _ name: UnsafePointer<CChar>, _ newName: UnsafePointer<CChar>) -> CInt {
-    renameat(base, name, base, newName)
-}
-
-private func systemRenameExclusively(
-    _ base: CInt,
-    _ name: UnsafePointer<CChar>,
-    _ newName: UnsafePointer<CChar>
-) -> CInt {
-    #if canImport(Darwin)
-    return renameatx_np(base, name, base, newName, CUnsignedInt(RENAME_EXCL))
-    #else
-    // Musl has no `renameat2`. The flag is `RENAME_NOREPLACE`: see renameat2(2).
-    guard let number = SystemCalls.callNumbers?.rename else {
-        errno = ENOSYS
-        return -1
-    }
-    let (base, noReplacement) = (UInt(bitPattern: Int(base)), UInt(1))
-    return CInt(systemCall(number, base, UInt(bitPattern: name), base, UInt(bitPattern: newName), noReplacement, 0))
-    #endif
-}
-
+/// The C function, which has the same name as methods of `SystemCalls`.
 package func systemWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
     write(descriptor, bytes, count)
 }
