@@ -16,17 +16,32 @@ package struct FileTime: Hashable, Sendable {
 
     package var secondsSince1970: Double { Double(seconds) + Double(nanoseconds) / 1e9 }
 
-    /// Creates a time from a `timespec`, which consists of two words on every 64-bit system.
-    ///
-    /// The words are read by their offset, within the bytes of the struct. On Linux, the module that declares the names
-    /// of the members differs between builds, so the names are not always visible.
     init(_ time: timespec) {
-        (seconds, nanoseconds) = withUnsafeBytes(of: time) { bytes in
-            let word = MemoryLayout<Int>.size
-            return (bytes.loadUnaligned(as: Int.self), bytes.loadUnaligned(fromByteOffset: word, as: Int.self))
-        }
+        (seconds, nanoseconds) = unsafeBitCast(time, to: (Int, Int).self)
     }
 }
+
+// On every 64-bit system, a `timespec` consists of two words: the seconds and the nanoseconds. They are accessed as words. On
+// Linux, the module that declares the names of the members differs between builds, so the names are not always visible.
+
+/// Calls a body with a time in nanoseconds, which it may replace.
+///
+/// - Returns: The time afterward, in nanoseconds.
+@discardableResult
+func withTimespec(_ nanoseconds: UInt64, _ body: (UnsafeMutablePointer<timespec>) -> Void) -> UInt64 {
+    let words = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
+    var time = unsafeBitCast(words, to: timespec.self)
+    body(&time)
+    let (seconds, rest) = unsafeBitCast(time, to: (UInt64, UInt64).self)
+    return seconds &* 1_000_000_000 &+ rest
+}
+
+#if os(Linux)
+/// Returns the time of a clock in nanoseconds.
+func nanoseconds(of clock: clockid_t) -> UInt64 {
+    withTimespec(0) { _ = clock_gettime(clock, $0) }
+}
+#endif
 
 /// Identifies a file among those that exist.
 package struct FileIdentity: Hashable, Sendable {

@@ -183,16 +183,4 @@ extension SystemCalls {
 // Swift does not import the header of getauxval(3).
 @_silgen_name("getauxval")
 private func auxiliaryValue(_ type: UInt) -> UInt
-
-/// Returns the time of a clock in nanoseconds.
-private func nanoseconds(of clock: clockid_t) -> UInt64 {
-    // A `timespec` consists of two words on every 64-bit system (see `FileTime`).
-    withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 2) { words in
-        words.initialize(repeating: 0)
-        guard let start = words.baseAddress else { return 0 }
-        // The memory of the two words is used as a `timespec` only during the call.
-        start.withMemoryRebound(to: timespec.self, capacity: 1) { _ = clock_gettime(clock, $0) }
-        return words[0] &* 1_000_000_000 &+ words[1]
-    }
-}
 #endif

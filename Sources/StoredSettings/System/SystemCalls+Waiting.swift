@@ -22,12 +22,8 @@ extension SystemCalls {
     static func wait(onWordAt address: UInt, while value: UInt32, seconds: Double) {
         #if os(Linux)
         guard let number = callNumbers?.futex else { return sleep(seconds: min(seconds, longestBlindSleep)) }
-        let nanoseconds = Int(min(max(seconds, 0), 3_600) * 1e9)
-        // A `timespec` consists of two words on every 64-bit system (see `FileTime`).
-        withUnsafeTemporaryAllocation(of: Int.self, capacity: 2) { time in
-            time.initialize(repeating: 0)
-            (time[0], time[1]) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
-            _ = systemCall(number, address, futexWait, UInt(value), UInt(bitPattern: time.baseAddress), 0, 0)
+        withTimespec(UInt64(min(max(seconds, 0), 3_600) * 1e9)) { time in
+            _ = systemCall(number, address, futexWait, UInt(value), UInt(bitPattern: time), 0, 0)
         }
         #else
         sleep(seconds: min(seconds, longestBlindSleep))

@@ -51,27 +51,13 @@ package final class ThreadSignal: @unchecked Sendable {
 
     /// Releases the caller's lock until a signal arrives, the time is reached or the thread wakes spuriously.
     package func wait(until time: SuspendingClock.Instant) {
-        let (seconds, attoseconds) = max(.zero, time - .now).components
-        let nanoseconds = Int(attoseconds / 1_000_000_000)
+        // A longer wait ends early.
+        let (seconds, attoseconds) = min(max(.zero, time - .now), .seconds(3_600)).components
+        let duration = UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
         #if canImport(Darwin)
-        var duration = timespec(tv_sec: Int(seconds), tv_nsec: nanoseconds)
-        pthread_cond_timedwait_relative_np(condition, mutex, &duration)
+        withTimespec(duration) { _ = pthread_cond_timedwait_relative_np(condition, mutex, $0) }
         #else
-        // A `timespec` consists of two words on every 64-bit system. They are accessed as words, because the module
-        // that declares the names of its members differs between builds (see `FileTime`).
-        withUnsafeTemporaryAllocation(of: Int.self, capacity: 2) { words in
-            words.initialize(repeating: 0)
-            guard let start = words.baseAddress else { return }
-            start.withMemoryRebound(to: timespec.self, capacity: 1) { end in
-                _ = clock_gettime(CLOCK_MONOTONIC, end)
-            }
-            let sum = words[1] + nanoseconds
-            words[0] += Int(seconds) + sum / 1_000_000_000
-            words[1] = sum % 1_000_000_000
-            start.withMemoryRebound(to: timespec.self, capacity: 1) { end in
-                _ = pthread_cond_timedwait(condition, mutex, end)
-            }
-        }
+        withTimespec(nanoseconds(of: CLOCK_MONOTONIC) + duration) { _ = pthread_cond_timedwait(condition, mutex, $0) }
         #endif
     }
 }
