@@ -49,7 +49,7 @@ struct Validator<Value: Sendable>: Sendable {
         _ validate: @escaping @Sendable (Value) throws -> Bool
     ) -> @Sendable (Value) throws -> Void {
         { value in
-            guard try verdict(of: validate, on: value) else { throw SettingsError.rejectedByValidator }
+            guard try verdict(of: validate, on: value) else { throw SettingsError.rejectedByValidator() }
         }
     }
 
@@ -57,10 +57,10 @@ struct Validator<Value: Sendable>: Sendable {
         do {
             return try validate(value)
         } catch var error as SettingsError {
-            if error.remedy.isEmpty { error.remedy = SettingsError.rejectedByValidator.remedy }
+            if error.remedy.isEmpty { error.remedy = SettingsError.rejectedByValidator().remedy }
             throw error
         } catch {
-            throw SettingsError.thrownByValidator(error)
+            throw SettingsError.rejectedByValidator(error)
         }
     }
 }

@@ -100,28 +100,21 @@ extension SettingsError {
         )
     }
 
-    /// The error of a value for which a validator returns `false`.
-    static var rejectedByValidator: SettingsError {
-        SettingsError(
-            .validationFailed,
-            fact: "the setting's validator rejected the value",
-            remedy: "assign a value that the validator accepts"
-        )
-    }
-
-    /// The error of a value for which a validator throws an error that is not a `SettingsError`.
+    /// The error of a value for which a validator returns `false`, or throws an error that is not a `SettingsError`.
     ///
     /// The message contains the thrown error's description only if the validator's author has chosen it: if the error is a
     /// value type that conforms to `CustomStringConvertible`. The description of an error class, such as `NSError`, comes
     /// from a framework and may contain the value.
-    static func thrownByValidator(_ error: any Error) -> SettingsError {
-        let type = type(of: error)
-        // The type is tested, because with Objective-C the cast of an error of any type succeeds, as an `NSError`.
-        let isChosen = !(type is AnyClass) && type is any CustomStringConvertible.Type
-        let reason = isChosen ? (error as Any as? any CustomStringConvertible)?.description : nil
+    static func rejectedByValidator(_ error: (any Error)? = nil) -> SettingsError {
+        let reason = error.map { error in
+            let type = type(of: error)
+            // The type is tested, because with Objective-C the cast of an error of any type succeeds, as an `NSError`.
+            let isChosen = !(type is AnyClass) && type is any CustomStringConvertible.Type
+            return (isChosen ? error as Any as? any CustomStringConvertible : nil)?.description ?? "it threw \(type)"
+        }
         return SettingsError(
             .validationFailed,
-            fact: "the setting's validator rejected the value: \(reason ?? "it threw \(type)")",
+            fact: "the setting's validator rejected the value" + (reason.map { ": \($0)" } ?? ""),
             remedy: "assign a value that the validator accepts",
             underlying: error
         )
