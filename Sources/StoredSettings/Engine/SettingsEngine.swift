@@ -488,7 +488,7 @@ extension SettingsEngine {
     /// Writes everything into the settings file.
     func checkpoint() throws {
         guard TransactionScope.current == nil else { throw SettingsError.nestedTransaction }
-        guard !isFinished else { throw SettingsError.checkpointAfterFinish }
+        guard !isFinished else { throw SettingsError.suiteFinished }
         try saveAll()
         if isAnythingStored { try store.checkpoint() }
     }

@@ -15,16 +15,7 @@ extension SettingsError {
             .suiteFinished,
             fact: "the suite has been finished",
             consequence: "nothing is changed",
-            remedy: "make the change before finish(), or create the suite again"
-        )
-    }
-
-    static var checkpointAfterFinish: SettingsError {
-        SettingsError(
-            .suiteFinished,
-            fact: "the suite has been finished",
-            consequence: "the settings file is not written",
-            remedy: "call checkpoint() before finish(), or create the suite again"
+            remedy: "make the call before finish(), or create the suite again"
         )
     }
 
