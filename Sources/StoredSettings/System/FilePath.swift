@@ -114,7 +114,7 @@ extension FilePath {
 
     /// Returns a name for a draft of the file with this name, which very probably no file has.
     func randomDraft() -> FilePath {
-        let number = Self.hexadecimal(UInt32.random(in: 0 ... .max), Self.draftDigits)
+        let number = UInt32.random(in: 0 ... .max).digits(Self.draftDigits, radix: 16)
         return FilePath(bytes: draftPrefix + number.utf8 + Self.draftSuffix.utf8)
     }
 
@@ -133,12 +133,7 @@ extension FilePath {
         guard prefix.count + Self.draftDigits + Self.draftSuffix.utf8.count > Self.longestName else { return prefix }
         // FNV-1a.
         let hash = bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-        return Array(".\(Self.hexadecimal(hash, 16)).".utf8)
-    }
-
-    private static func hexadecimal(_ number: some BinaryInteger, _ digits: Int) -> String {
-        let text = String(number, radix: 16)
-        return String(repeating: "0", count: digits - text.count) + text
+        return Array(".\(hash.digits(16, radix: 16)).".utf8)
     }
 }
 

@@ -38,19 +38,14 @@ enum DateText {
     private static func calendarText(seconds: Int, fraction: [UInt8]) -> String {
         let (days, second) = seconds.dividedDown(by: 86_400)
         let day = CalendarDay(daysSince2001: days)
-        let time = [second / 3_600, second / 60 % 60, second % 60].map { padded($0, to: 2) }.joined(separator: ":")
+        let time = [second / 3_600, second / 60 % 60, second % 60].map { $0.digits(2) }.joined(separator: ":")
         let tail = fraction.isEmpty ? "" : "." + fraction.digitText
-        return "\(yearText(day.year))-\(padded(day.month, to: 2))-\(padded(day.day, to: 2))T\(time)\(tail)Z"
+        return "\(yearText(day.year))-\(day.month.digits(2))-\(day.day.digits(2))T\(time)\(tail)Z"
     }
 
     private static func yearText(_ year: Int) -> String {
-        guard !(0...9_999 ~= year) else { return padded(year, to: 4) }
-        return (year < 0 ? "-" : "+") + padded(abs(year), to: 6)
-    }
-
-    private static func padded(_ number: Int, to width: Int) -> String {
-        let text = String(number)
-        return String(repeating: "0", count: max(0, width - text.count)) + text
+        guard !(0...9_999 ~= year) else { return year.digits(4) }
+        return (year < 0 ? "-" : "+") + abs(year).digits(6)
     }
 
     /// Returns the digits of one minus a fraction that is not zero.

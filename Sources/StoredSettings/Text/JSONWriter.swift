@@ -13,23 +13,25 @@ import Foundation
 /// they are read as strings. Equal values are written as equal bytes.
 package struct JSONWriter {
     var text: [UInt8] = []
-    private let isPretty: Bool
     /// The number of arrays and objects around the next value.
     private var depth = 0
     private let maximumDepth: Int
-    /// How lines begin if not as in a file that the library writes.
-    private var layout: Layout?
+    /// How lines begin; `nil` for a value on one line.
+    private let layout: Layout?
 
-    /// How the lines of a value begin in a file that a person has formatted.
+    /// How the lines of a value begin.
     struct Layout {
+        /// The layout of a file that the library writes.
+        static let own = Layout(lineBreak: [JSONByte.lineFeed], unit: [JSONByte.space, JSONByte.space])
+
         /// The line break, and the indentation of the line in which the value begins.
         var lineBreak: [UInt8]
         /// The additional indentation of each level.
         var unit: [UInt8]
     }
 
-    private init(isPretty: Bool, maximumDepth: Int = JSONReader.maximumDepth) {
-        self.isPretty = isPretty
+    private init(_ layout: Layout? = nil, maximumDepth: Int = JSONReader.maximumDepth) {
+        self.layout = layout
         self.maximumDepth = maximumDepth
     }
 
@@ -39,7 +41,7 @@ package struct JSONWriter {
     ///
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
     package static func prettyText(of value: StoredValue) throws -> [UInt8] {
-        var writer = JSONWriter(isPretty: true)
+        var writer = JSONWriter(.own)
         try writer.write(value)
         writer.text.append(JSONByte.lineFeed)
         return writer.text
@@ -49,7 +51,7 @@ package struct JSONWriter {
     ///
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
     package static func compactText(of value: StoredValue) throws -> [UInt8] {
-        var writer = JSONWriter(isPretty: false)
+        var writer = JSONWriter()
         try writer.write(value)
         return writer.text
     }
@@ -64,15 +66,14 @@ package struct JSONWriter {
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read
     ///   again.
     static func text(of value: StoredValue, _ layout: Layout?, level: Int) throws -> [UInt8] {
-        var writer = JSONWriter(isPretty: layout != nil, maximumDepth: JSONReader.maximumDepth - level)
-        writer.layout = layout
+        var writer = JSONWriter(layout, maximumDepth: JSONReader.maximumDepth - level)
         try writer.write(value)
         return writer.text
     }
 
     /// Returns a name in quotation marks.
     static func text(ofName name: String) -> [UInt8] {
-        var writer = JSONWriter(isPretty: false)
+        var writer = JSONWriter()
         writer.write(name)
         return writer.text
     }
@@ -88,7 +89,7 @@ package struct JSONWriter {
     ///   again.
     package static func text(of changes: [StoreChange], after room: Int, maximumDepth: Int) throws -> [UInt8] {
         // Two levels for the object and the arrays that are written here.
-        var writer = JSONWriter(isPretty: false, maximumDepth: maximumDepth - 2)
+        var writer = JSONWriter(maximumDepth: maximumDepth - 2)
         writer.text.reserveCapacity(room + 64 * changes.count)
         writer.text.append(contentsOf: repeatElement(0, count: room))
         for (index, change) in changes.enumerated() {
@@ -121,7 +122,7 @@ extension JSONWriter {
             try write(entries.keys.sortedByScalars(), between: JSONByte.leftBrace, JSONByte.rightBrace) { json, name in
                 json.write(name)
                 json.text.append(JSONByte.colon)
-                if json.isPretty { json.text.append(JSONByte.space) }
+                if json.layout != nil { json.text.append(JSONByte.space) }
                 try json.write(entries[name, default: .null])
             }
         default:
@@ -151,14 +152,9 @@ extension JSONWriter {
     }
 
     private mutating func writeLineBreak() {
-        guard isPretty else { return }
-        if let layout {
-            text.append(contentsOf: layout.lineBreak)
-            for _ in 0..<depth { text.append(contentsOf: layout.unit) }
-            return
-        }
-        text.append(JSONByte.lineFeed)
-        for _ in 0..<2 * depth { text.append(JSONByte.space) }
+        guard let layout else { return }
+        text.append(contentsOf: layout.lineBreak)
+        for _ in 0..<depth { text.append(contentsOf: layout.unit) }
     }
 }
 
@@ -248,9 +244,7 @@ extension JSONWriter {
         case 0x0C: text.append(0x66)  // f
         case JSONByte.carriageReturn: text.append(0x72)  // r
         default:
-            let digits = String(byte, radix: 16, uppercase: true)
-            text.append(contentsOf: (byte < 0x10 ? "u000" : "u00").utf8)
-            text.append(contentsOf: digits.utf8)
+            text.append(contentsOf: "u\(byte.digits(4, radix: 16).uppercased())".utf8)
         }
     }
 }

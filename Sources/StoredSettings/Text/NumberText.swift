@@ -64,6 +64,14 @@ struct DecimalText: Equatable {
     }
 }
 
+extension BinaryInteger {
+    /// The number with at least some digits.
+    func digits(_ count: Int, radix: Int = 10) -> String {
+        let text = String(self, radix: radix)
+        return String(repeating: "0", count: max(0, count - text.count)) + text
+    }
+}
+
 extension ArraySlice<UInt8> {
     /// Removes the leading decimal digits, and returns them as numbers.
     mutating func removeDigits() -> [UInt8] {
