@@ -119,17 +119,7 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
     var isTransient: Bool { [EMFILE, ENFILE, ENOMEM].contains(number) }
 
     /// The system's description of the error, without the path.
-    package var reason: String {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
-            // The call fills the buffer, which is large enough for every message of the C library and is used only
-            // here.
-            buffer.initialize(repeating: 0)
-            guard let start = buffer.baseAddress, strerror_r(number, start, buffer.count) == 0 else {
-                return "error \(number)"
-            }
-            return String(cString: start)
-        }
-    }
+    package var reason: String { String(cString: strerror(number)) }
 
     package var description: String { "\(call.rawValue) \(path): \(reason)" }
 }

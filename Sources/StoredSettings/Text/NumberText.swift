@@ -84,14 +84,7 @@ extension ArraySlice<UInt8> {
 extension [UInt8] {
     /// Returns the number with these digits; `nil` when it overflows the type.
     func number<Integer: FixedWidthInteger>(as type: Integer.Type = Integer.self) -> Integer? {
-        var number: Integer = 0
-        for digit in self {
-            let (shifted, overflowed) = number.multipliedReportingOverflow(by: 10)
-            let (sum, carried) = shifted.addingReportingOverflow(Integer(digit))
-            guard !overflowed, !carried else { return nil }
-            number = sum
-        }
-        return number
+        isEmpty ? 0 : Integer(digitText)
     }
 
     /// These digits as a string.
