@@ -105,10 +105,9 @@ extension Dictionary where Key: StoredValueConvertible {
             throw SettingsError.typeMismatch(expected: "a dictionary", found: storedValue)
         }
         self.init(minimumCapacity: entries.count)
-        let readInteger = IntegerKeys<Key>.read
         for (text, value) in entries {
             try SettingsError.at(.key(text)) {
-                let key = try readInteger?(text) ?? Key(keyText: text)
+                let key = try Key(keyText: text)
                 let earlier = updateValue(try convert(value), forKey: key)
                 guard earlier == nil else {
                     throw SettingsError.invalidValue("two names in the dictionary convert to the same key")
@@ -120,9 +119,8 @@ extension Dictionary where Key: StoredValueConvertible {
     /// Returns the stored values with the keys converted to strings; an error of the conversion names the key.
     func storedEntries(_ convert: (Value) throws -> StoredValue) throws -> StoredValue {
         var entries = [String: StoredValue](minimumCapacity: count)
-        let integerText = IntegerKeys<Key>.text
         for (key, value) in self {
-            let text = try integerText?(key) ?? key.keyText()
+            let text = try key.keyText()
             try SettingsError.at(.key(text)) {
                 guard entries.updateValue(try convert(value), forKey: text) == nil else {
                     throw SettingsError.unstorable("two keys of the dictionary convert to the same string")
@@ -177,41 +175,3 @@ extension StoredValueConvertible {
         return text
     }
 }
-
-// MARK: - Integers
-
-/// The conversions between the keys of a dictionary and strings, if the keys are integers.
-///
-/// The results are those of the general conversions, which try each key as a string first and take four times as long.
-private enum IntegerKeys<Key> {
-    /// Creates a key from a string; `nil` for other types of keys.
-    ///
-    /// The closure returns `nil` for a string that is not an integer of the type; the general conversion then applies.
-    static var read: ((String) -> Key?)? {
-        (Key.self as? any IntegerKey.Type).flatMap { $0.read as? (String) -> Key? }
-    }
-
-    /// Returns the string for a key; `nil` for other types of keys.
-    static var text: ((Key) -> String)? {
-        (Key.self as? any IntegerKey.Type).flatMap { $0.text as? (Key) -> String }
-    }
-}
-
-/// An integer type that is never stored as a string, so that the digits of an integer can only mean that integer.
-private protocol IntegerKey: FixedWidthInteger {}
-
-extension IntegerKey {
-    fileprivate static var read: Any { { Self($0) } as (String) -> Self? }
-    fileprivate static var text: Any { { String($0) } as (Self) -> String }
-}
-
-extension Int: IntegerKey {}
-extension Int8: IntegerKey {}
-extension Int16: IntegerKey {}
-extension Int32: IntegerKey {}
-extension Int64: IntegerKey {}
-extension UInt: IntegerKey {}
-extension UInt8: IntegerKey {}
-extension UInt16: IntegerKey {}
-extension UInt32: IntegerKey {}
-extension UInt64: IntegerKey {}

@@ -72,7 +72,7 @@ struct CollectionTests {
         #expect(try [Double.nan: 1].storedValue() == ["nan": 1])
     }
 
-    @Test("integer keys of every width have the strings of the generic conversion")
+    @Test("integer keys of every width become decimal strings, and are read from any string of that integer")
     func integerKeys() throws {
         func check<Key: FixedWidthInteger & StoredValueConvertible>(_ type: Key.Type) throws {
             let keys: Set<Key> = [.min, .max, 0, 1, 100]
