@@ -18,10 +18,11 @@ public struct SettingChange<Value: Sendable>: Sendable {
     public let origin: SettingChangeOrigin
     /// Whether the values are those of a secret setting, or one of them is from a secret file.
     let isSecret: Bool
-    /// Whether the layers around the store have changed as well, so that the old value is unknown here.
+    /// Whether the value has to be read again even if the old and the new one are equal: layers around the store have changed as
+    /// well, or the change stands for those of several settings.
     ///
     /// Only changes of stored values inside the library have it.
-    var isLayered = false
+    var needsReading = false
 
     /// Creates a change.
     public init(old: Value, new: Value, origin: SettingChangeOrigin) {

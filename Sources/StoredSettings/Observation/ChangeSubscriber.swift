@@ -75,14 +75,21 @@ extension StoredValueChange: CoalescingChange {
 
     init(_ change: StoreChange, of commit: StoreCommit) {
         self.init(old: change.old, new: change.new, origin: commit.origin)
-        isLayered = commit.isLayered
+        needsReading = commit.isLayered
     }
 
-    var isEmpty: Bool { old == new && !isLayered }
+    /// The change after which a subscriber reads several settings again; `nil` if a commit changes none of their keys.
+    init?(ofAnyOf keys: Set<String>, in commit: StoreCommit) {
+        guard commit.changes.contains(where: { keys.contains($0.key) }) else { return nil }
+        self.init(old: nil, new: nil, origin: commit.origin)
+        needsReading = true
+    }
+
+    var isEmpty: Bool { old == new && !needsReading }
 
     func followed(by later: StoredValueChange) -> StoredValueChange {
         var merged = StoredValueChange(old: old, new: later.new, origin: later.origin)
-        merged.isLayered = isLayered || later.isLayered
+        merged.needsReading = needsReading || later.needsReading
         return merged
     }
 }
@@ -126,8 +133,6 @@ struct SubscriberTable {
     private var byKey: [String: [ID: any ChangeSubscriber]] = [:]
     private var ofEveryKey: [ID: any ChangeSubscriber] = [:]
     private var keys: [ID: [String]] = [:]
-    /// The subscribers with several keys.
-    private var ofSeveralKeys: Set<ID> = []
 
     var count: Int { keys.count + ofEveryKey.count }
 
@@ -154,13 +159,11 @@ struct SubscriberTable {
         }
         for name in names { byKey[name, default: [:]][lastID] = subscriber }
         keys[lastID] = names
-        if names.count != 1 { ofSeveralKeys.insert(lastID) }
         return lastID
     }
 
     mutating func remove(_ id: ID) -> (any ChangeSubscriber)? {
         guard let names = keys.removeValue(forKey: id) else { return ofEveryKey.removeValue(forKey: id) }
-        ofSeveralKeys.remove(id)
         var subscriber: (any ChangeSubscriber)?
         for name in names {
             subscriber = byKey[name]?.removeValue(forKey: id) ?? subscriber
@@ -170,7 +173,7 @@ struct SubscriberTable {
     }
 
     mutating func removeAll() -> [any ChangeSubscriber] {
-        defer { (byKey, ofEveryKey, keys, ofSeveralKeys) = ([:], [:], [:], []) }
+        defer { (byKey, ofEveryKey, keys) = ([:], [:], [:]) }
         // A subscriber of several keys is in several tables.
         let ofSomeKeys = byKey.values.reduce(into: [:]) { all, some in all.merge(some) { first, _ in first } }
         return Array(ofSomeKeys.values) + Array(ofEveryKey.values)
@@ -198,7 +201,7 @@ struct SubscriberTable {
             var part = StoreCommit(changes: [change], origin: commit.origin)
             part.isLayered = commit.isLayered
             for (id, subscriber) in interested {
-                let isOfOneKey = ofSeveralKeys.isEmpty || !ofSeveralKeys.contains(id)
+                let isOfOneKey = commit.changes.count == 1 || keys[id]?.count == 1
                 guard isOfOneKey || offered.insert(id).inserted else { continue }
                 if subscriber.offer(isOfOneKey ? part : commit) { subscribers.append(subscriber) }
             }
@@ -238,19 +241,8 @@ final class KnownValues: Sendable {
             for change in changes { state.values[change.key] = .some(change.new) }
             guard state.hasBegun else { return nil }
             var change = StoredValueChange(old: old, new: value(in: state), origin: commit.origin)
-            change.isLayered = commit.isLayered
+            change.needsReading = commit.isLayered
             return change
-        }
-    }
-
-    /// Returns the change of the setting that follows from new values of some keys; `nil` if none of them belongs to it.
-    func change(_ new: [String: StoredValue?], _ origin: SettingChangeOrigin) -> StoredValueChange? {
-        state.withLock { state in
-            let own = keys.all.filter { new[$0] != nil }
-            guard !own.isEmpty else { return nil }
-            let old = value(in: state)
-            for key in own { state.values[key] = new[key] }
-            return StoredValueChange(old: old, new: value(in: state), origin: origin)
         }
     }
 
@@ -259,7 +251,6 @@ final class KnownValues: Sendable {
     /// A change that is known already is part of the contents, or newer.
     ///
     /// - Returns: The stored value of the setting.
-    @discardableResult
     func begin(with contents: [String: StoredValue]) -> StoredValue? {
         state.withLock { state in
             for key in keys.all where state.values[key] == nil { state.values[key] = .some(contents[key]) }

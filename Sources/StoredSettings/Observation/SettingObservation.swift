@@ -66,11 +66,11 @@ extension Setting {
 ///
 /// ``invalidate()`` ends an observation at once. `defer { observation.invalidate() }` holds it until then, too.
 public final class SettingObservation: Sendable {
-    private let subscriber: any ObservationSubscriber
+    private let subscriber: CallbackSubscriber
     private let id: SettingsEngine.SubscriberID
     private let engine: SettingsEngine
 
-    init(_ subscriber: any ObservationSubscriber, id: SettingsEngine.SubscriberID, engine: SettingsEngine) {
+    init(_ subscriber: CallbackSubscriber, id: SettingsEngine.SubscriberID, engine: SettingsEngine) {
         self.subscriber = subscriber
         self.id = id
         self.engine = engine
@@ -209,27 +209,12 @@ final class LifetimeTies: Sendable {
 
 // MARK: - The subscriber
 
-/// The subscriber of an observation, whatever type of changes it receives.
-protocol ObservationSubscriber: CallbackReceiver {
-    /// Accepts no more changes, and drops the pending one.
-    func invalidate()
-
-    /// Whether ``invalidate()`` was called.
-    var isInvalid: Bool { get }
-
-    /// Ends the subscriber with an object.
-    ///
-    /// - Parameter tie: A weak reference to the object; `nil` for none.
-    /// - Returns: Whether the subscriber can still deliver a change.
-    func setTie(_ tie: LifetimeTie?) -> Bool
-}
-
 /// Calls a closure for changes, in order and on one thread at a time.
 ///
 /// Changes that arrive during a call are merged into one pending change.
-final class CallbackSubscriber<Change: CoalescingChange>: ObservationSubscriber {
+final class CallbackSubscriber: CallbackReceiver {
     private struct State {
-        var pending: Change?
+        var pending: StoredValueChange?
         var tie: LifetimeTie?
         var isDelivering: Bool
         var isFinished = false
@@ -247,8 +232,8 @@ final class CallbackSubscriber<Change: CoalescingChange>: ObservationSubscriber 
     }
 
     private let state: Locked<State>
-    private let change: @Sendable (StoreCommit) -> Change?
-    private let callback: @Sendable (Change) -> Void
+    private let change: @Sendable (StoreCommit) -> StoredValueChange?
+    private let callback: @Sendable (StoredValueChange) -> Void
 
     /// - Parameters:
     ///   - isDelivering: Whether the caller delivers the first change itself, and then calls ``endDelivery()``.
@@ -256,20 +241,19 @@ final class CallbackSubscriber<Change: CoalescingChange>: ObservationSubscriber 
     ///   - callback: Called for each change.
     init(
         isDelivering: Bool,
-        _ change: @escaping @Sendable (StoreCommit) -> Change?,
-        callback: @escaping @Sendable (Change) -> Void
+        _ change: @escaping @Sendable (StoreCommit) -> StoredValueChange?,
+        callback: @escaping @Sendable (StoredValueChange) -> Void
     ) {
         state = Locked(State(isDelivering: isDelivering))
         self.change = change
         self.callback = callback
     }
 
-    @_specialize(where Change == StoredValueChange)
     func offer(_ commit: StoreCommit) -> Bool {
         guard let change = change(commit), !change.isEmpty else { return false }
         return state.withLock { state in
             guard !state.isFinished else { return false }
-            state.pending = Change.merging(state.pending, with: change)
+            state.pending = StoredValueChange.merging(state.pending, with: change)
             return true
         }
     }
@@ -285,12 +269,18 @@ final class CallbackSubscriber<Change: CoalescingChange>: ObservationSubscriber 
         state.withLock { $0.isFinished = true }
     }
 
+    /// Accepts no more changes, and drops the pending one.
     func invalidate() {
         state.withLock { $0.end() }
     }
 
+    /// Whether ``invalidate()`` was called.
     var isInvalid: Bool { state.withLock { $0.isInvalid } }
 
+    /// Ends the subscriber with an object.
+    ///
+    /// - Parameter tie: A weak reference to the object; `nil` for none.
+    /// - Returns: Whether the subscriber can still deliver a change.
     func setTie(_ tie: LifetimeTie?) -> Bool {
         state.withLock { state in
             guard !state.isOver else { return false }
@@ -305,7 +295,6 @@ final class CallbackSubscriber<Change: CoalescingChange>: ObservationSubscriber 
         deliverAll()
     }
 
-    @_specialize(where Change == StoredValueChange)
     func deliverAll() {
         while let (change, tie) = nextDelivery() {
             var tie = tie
@@ -334,7 +323,7 @@ final class CallbackSubscriber<Change: CoalescingChange>: ObservationSubscriber 
         }
     }
 
-    private func nextDelivery() -> (Change, LifetimeTie?)? {
+    private func nextDelivery() -> (StoredValueChange, LifetimeTie?)? {
         state.withLock { state in
             guard !state.isDelivering, let change = state.pending else { return nil }
             state.isDelivering = true

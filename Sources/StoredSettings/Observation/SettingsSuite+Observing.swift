@@ -51,20 +51,18 @@ extension SettingsSuite {
         initial: Bool,
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
+        let engine = engine
         let keys = Set(settings.flatMap(\.storedKeys.all))
-        let observed = settings.map { $0.followed() }
+        let trackers = settings.map { $0.tracker(for: engine) }
         // Until the values that changes start from are known, changes wait.
         let subscriber = CallbackSubscriber(isDelivering: true) {
-            SettingsSuite.Change($0, keys: keys, includesLayers: true)
-        } callback: { change in
-            var hasChanged = false
-            // All of them, because each follows the changes.
-            for setting in observed where setting.hasChanged(in: change) { hasChanged = true }
-            if hasChanged { onChange() }
+            StoredValueChange(ofAnyOf: keys, in: $0)
+        } callback: { _ in
+            if trackers.readAll(keys, of: engine) { onChange() }
         }
         let observation = SettingObservation(subscriber, id: engine.addSubscriber(subscriber), engine: engine)
-        let contents = engine.contents()
-        for setting in observed { setting.begin(with: contents) }
+        // After the subscription: a change in between is in both, and is then equal to what was read.
+        _ = trackers.readAll(keys, of: engine)
         if initial { onChange() }
         subscriber.endDelivery()
         return observation
@@ -97,47 +95,15 @@ protocol ObservedSetting: Sendable {
     /// The keys under which a value may be stored.
     var storedKeys: StoredKeys { get }
 
-    /// Returns what a subscriber has to know to find out whether the value of the setting changes.
-    func followed() -> any FollowedSetting
-}
-
-/// A setting of any type, with the values that a subscriber knows.
-protocol FollowedSetting: Sendable {
-    /// Begins with the contents of the store after the subscription.
-    func begin(with contents: [String: StoredValue])
-
-    /// Returns whether a change of the suite changes the value of the setting, and updates the known values.
-    func hasChanged(in change: SettingsSuite.Change) -> Bool
-}
-
-private struct Followed<Value: Sendable>: FollowedSetting {
-    let setting: Setting<Value>
-    /// `nil` for a setting that has one key.
-    let known: KnownValues?
-    let last = LastReading<Value>()
-
-    func begin(with contents: [String: StoredValue]) {
-        known?.begin(with: contents)
-        let stored = setting.storedKeys.value { contents[$0] }
-        last.note(setting.box.consistentReading(of: stored, isReported: false))
-    }
-
-    func hasChanged(in change: SettingsSuite.Change) -> Bool {
-        if let known {
-            guard var own = known.change(change.changes.mapValues(\.new), change.origin) else { return false }
-            own.isLayered = setting.storedKeys.all.contains { change[$0]?.isLayered == true }
-            return setting.change(own, after: last) != nil
-        }
-        guard let own = change[setting.key] else { return false }
-        return setting.change(own, after: last) != nil
-    }
+    /// Returns the value for one subscriber of an engine.
+    func tracker(for engine: SettingsEngine) -> any ChangeTracking
 }
 
 extension Setting: ObservedSetting {
     package var storedKeys: StoredKeys { box.key.storedKeys }
 
-    func followed() -> any FollowedSetting {
-        Followed(setting: self, known: knownValues)
+    func tracker(for engine: SettingsEngine) -> any ChangeTracking {
+        TrackedSetting(self, for: engine)
     }
 
     /// The error of a call on one suite for a setting of another one.

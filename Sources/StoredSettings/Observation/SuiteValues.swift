@@ -22,8 +22,8 @@ extension SettingsSuite {
     ) -> TupleValues<(repeat each Value)> {
         let engine = engine
         let keys = Set(observed(repeat each settings).flatMap(\.storedKeys.all))
-        return TupleValues(engine: engine, keys: keys) { contents in
-            let trackers = (repeat TrackedSetting(each settings, in: contents, of: engine))
+        return TupleValues(engine: engine, keys: keys) {
+            let trackers = (repeat TrackedSetting(each settings, for: engine))
             var all: [any ChangeTracking] = []
             for tracker in repeat each trackers { all.append(tracker) }
             return (all, { (repeat (each trackers).value) })
@@ -39,7 +39,7 @@ extension SettingsSuite {
         fileprivate let engine: SettingsEngine
         fileprivate let keys: Set<String>
         /// Returns a tracker of each setting, and the function that returns their current values.
-        fileprivate let track: @Sendable ([String: StoredValue]) -> ([any ChangeTracking], () -> Element)
+        fileprivate let track: @Sendable () -> ([any ChangeTracking], () -> Element)
 
         /// Starts with the current values.
         public func makeAsyncIterator() -> Iterator {
@@ -48,7 +48,7 @@ extension SettingsSuite {
 
         /// The values for one loop.
         public struct Iterator: AsyncIteratorProtocol {
-            private let subscription: ChangeSubscription<NewStoredValues>
+            private let subscription: ChangeSubscription<StoredValueChange>
             private let engine: SettingsEngine
             private let keys: Set<String>
             private let trackers: [any ChangeTracking]
@@ -58,11 +58,11 @@ extension SettingsSuite {
             fileprivate init(_ sequence: TupleValues) {
                 let (engine, keys) = (sequence.engine, sequence.keys)
                 (self.engine, self.keys) = (engine, keys)
-                let storage = StreamSubscriber { NewStoredValues($0, keys: keys) }
+                let storage = StreamSubscriber { StoredValueChange(ofAnyOf: keys, in: $0) }
                 subscription = ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage))
                 // After the subscription: a change in between is in both, and is then equal to what was read.
-                (trackers, current) = sequence.track(engine.contents())
-                if hasLayers { _ = readAll() }
+                (trackers, current) = sequence.track()
+                _ = trackers.readAll(keys, of: engine)
             }
 
             /// The next values; `nil` when the task is canceled or the suite is finished.
@@ -71,34 +71,10 @@ extension SettingsSuite {
                     isFirst = false
                     return Task.isCancelled ? nil : current()
                 }
-                while let change = await subscription.storage.next(isolation: actor) {
-                    if hasLayers ? readAll() : apply(change) { return current() }
+                while await subscription.storage.next(isolation: actor) != nil {
+                    if trackers.readAll(keys, of: engine) { return current() }
                 }
                 return nil
-            }
-
-            /// Whether layers that change are around the store.
-            private var hasLayers: Bool { trackers.contains(where: \.hasLayers) }
-
-            private func apply(_ change: NewStoredValues) -> Bool {
-                trackers.reduce(false) { $1.apply(change) || $0 }
-            }
-
-            /// Reads all settings with the layers of now.
-            ///
-            /// The stored values must be those of now, too: older ones and the layers, or layers of different moments, may be a
-            /// combination that never was. The subscriber has been offered every change that is stored by now.
-            ///
-            /// - Returns: Whether a value has changed.
-            private func readAll() -> Bool {
-                for _ in 0..<LayerList.maximumOfReads {
-                    let (contents, layers) = (engine.contents(), trackers.map(\.snapshotNumber))
-                    for tracker in trackers { tracker.read(in: contents) }
-                    let newest = engine.contents()
-                    let isSame = keys.allSatisfy { newest[$0] == contents[$0] }
-                    if isSame, layers == trackers.map(\.snapshotNumber) { break }
-                }
-                return trackers.reduce(false) { $1.adopt() || $0 }
             }
         }
     }
@@ -106,99 +82,6 @@ extension SettingsSuite {
 
 @available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
 extension SettingsSuite.TupleValues.Iterator: Sendable {}
-
-/// A setting of any type whose last value an iterator knows.
-private protocol ChangeTracking: AnyObject {
-    /// Whether layers that change are around the store of the setting.
-    var hasLayers: Bool { get }
-
-    /// The number of the newest contents of these layers.
-    var snapshotNumber: UInt64? { get }
-
-    /// Updates the value, and returns whether it differs from the last one.
-    func apply(_ change: NewStoredValues) -> Bool
-
-    /// Reads the value, without using it yet.
-    func read(in contents: [String: StoredValue])
-
-    /// Uses the value that was read, and returns whether it differs from the last one.
-    func adopt() -> Bool
-}
-
-/// The last value of a setting for one iterator.
-private final class TrackedSetting<Value: Sendable>: ChangeTracking {
-    private let box: SettingBox<Value>
-    /// Whether the setting belongs to the suite of the iterator, so that its changes arrive here.
-    private let isOwn: Bool
-    private var reading: SettingBox<Value>.Reading
-    private var next: SettingBox<Value>.Reading?
-    /// `nil` for a setting that has one key.
-    private let known: KnownValues?
-    /// Owns the engine, which the box does not.
-    private let setting: Setting<Value>
-
-    init(_ setting: Setting<Value>, in contents: [String: StoredValue], of engine: SettingsEngine) {
-        self.setting = setting
-        box = setting.box
-        isOwn = setting.engine === engine
-        known = isOwn ? setting.knownValues : nil
-        known?.begin(with: contents)
-        let stored = isOwn ? setting.storedKeys.value { contents[$0] } : setting.box.storedValue
-        reading = setting.box.reading(of: stored)
-    }
-
-    var value: Value { reading.value }
-
-    var hasLayers: Bool { box.layers?.files != nil }
-
-    var snapshotNumber: UInt64? { box.layers?.snapshot.number }
-
-    func apply(_ change: NewStoredValues) -> Bool {
-        guard isOwn else { return false }
-        if let known {
-            guard let own = known.change(change.values, .local) else { return false }
-            next = box.reading(of: own.new)
-        } else {
-            guard let new = change.values[setting.key] else { return false }
-            next = box.reading(of: new)
-        }
-        return adopt()
-    }
-
-    func read(in contents: [String: StoredValue]) {
-        guard isOwn else { return }
-        next = box.reading(of: setting.storedKeys.value { contents[$0] })
-    }
-
-    func adopt() -> Bool {
-        defer { next = nil }
-        guard let next, box.identity(of: next) != box.identity(of: reading) else { return false }
-        reading = next
-        return true
-    }
-}
-
-/// The new values of some keys, without the old ones.
-///
-/// Unlike ``SettingsSuite/Change``, a change and its reversal do not cancel out: the subscriber may have read its first
-/// values in between.
-private struct NewStoredValues: CoalescingChange {
-    var values: [String: StoredValue?]
-
-    init(_ commit: StoreCommit, keys: Set<String>) {
-        let pairs = commit.changes.lazy.filter { keys.contains($0.key) }.map { ($0.key, $0.new) }
-        // A store that lists a key twice violates its contract, which must not trap.
-        values = Dictionary(pairs) { _, later in later }
-    }
-
-    var isEmpty: Bool { values.isEmpty }
-
-    func followed(by later: NewStoredValues) -> NewStoredValues {
-        var merged = self
-        merged.values.merge(later.values) { _, later in later }
-        return merged
-    }
-}
 
 // MARK: - Changes
 
