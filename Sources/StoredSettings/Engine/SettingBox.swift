@@ -35,9 +35,6 @@ class AnySettingBox: @unchecked Sendable {
         parts = suite.isObservable ? key.storedKeys.all.map(ObservedSettings.part) : []
     }
 
-    /// Whether a reader may have seen another value than the current one, in a suite whose layers change.
-    func hasOtherValueThanObserved() -> Bool { false }
-
     /// Finds the last good value if an unusable one is stored under one of some keys, so that the next checkpoint retains it.
     ///
     /// It runs conversions and validators, so the caller holds no lock.
@@ -71,8 +68,6 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     let health: ValueHealth
     /// The readings of the layers above the store and beneath it; `nil` in a suite without layers.
     let layerCaches: (overrides: LayerCache<Value>, bases: LayerCache<Value>)?
-    /// The value that Observation has seen last; `nil` in a suite whose layers do not change.
-    let observedValue: ObservedValue?
     /// The value that was read first, of all settings with the key; `nil` for a setting whose changes need no restart.
     let startValue: StartValue?
     /// Whether values under an old key and under the new one were reported.
@@ -89,16 +84,10 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         health = suite.engine.health(ofKey: key.name)
         cache = ValueCache(localAddress: suite.engine.storeVersion?.localAddress)
         layerCaches = suite.layers == nil ? nil : (LayerCache(), LayerCache())
-        observedValue = suite.isObservable && suite.layers?.files != nil ? ObservedValue() : nil
         startValue = key.metadata.traits.requiresRestart ? suite.engine.startValue(forKey: key.name) : nil
         if key.metadata.traits.isSecret { suite.engine.secretKeys.withLock { $0.formUnion(key.storedKeys.all) } }
         suite.layers?.addVariables(of: key.storedKeys, key.metadata.traits)
         super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint, key.metadata)
-    }
-
-    override func hasOtherValueThanObserved() -> Bool {
-        let current = identity(of: consistentReading(of: storedValue, isReported: false))
-        return observedValue?.takeDifference(from: current) ?? false
     }
 
     override func findLastGoodValue(ifStoredUnder keys: Set<String>?) {
@@ -153,7 +142,6 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private func notedReading(of stored: StoredValue?) -> Reading {
         let reading = consistentReading(of: stored)
         startValue?.note { identity(of: reading) }
-        if observedValue != nil { noteObserved(reading) }
         if stored != nil, !key.storedKeys.old.isEmpty { reportIgnoredOldValue() }
         return reading
     }
@@ -536,12 +524,6 @@ extension SettingBox {
         }
     }
 
-    /// Notes a value that was read, for Observation.
-    func noteObserved(_ reading: Reading) {
-        observedValue?.note(identity(of: reading))
-        engine.observed.note(self, forKeys: key.storedKeys.all)
-    }
-
     /// What a value is decoded from: the stored value, and the layers if they can change.
     func origin(of stored: StoredValue?) -> StoredValue? {
         guard let files = layers?.files else { return stored }
@@ -641,31 +623,5 @@ extension SettingBox {
         var problem = problem
         (problem.key, problem.suite) = (key.name, suiteName)
         return LayerReading(layer: .secretFile, source: source, result: .failure(problem))
-    }
-}
-
-/// The stored forms of the values of a setting that readers have seen since Observation was notified last.
-final class ObservedValue: Sendable {
-    private struct Seen {
-        var identity: StoredValue?
-        /// Whether readers have seen different values.
-        var isMixed = false
-    }
-
-    private let seen = Locked<Seen?>(nil)
-
-    func note(_ new: StoredValue?) {
-        seen.withLock { $0 = Seen(identity: new, isMixed: $0.map { $0.isMixed || $0.identity != new } ?? false) }
-    }
-
-    /// Whether a reader may have seen another value than the current one.
-    ///
-    /// Then Observation is notified, and readers see the current value from then on.
-    func takeDifference(from current: StoredValue?) -> Bool {
-        seen.withLock { seen in
-            guard let known = seen else { return false }
-            seen = Seen(identity: current)
-            return known.isMixed || known.identity != current
-        }
     }
 }

@@ -7,27 +7,14 @@ import Synchronization
 /// The object by which Observation tracks the settings of a store, with a part for each key.
 ///
 /// A read of a setting accesses its part. A tracking that has accessed a part is notified of the next change of that key, and
-/// of no other key. In a suite whose layers do not change, nothing is stored for a key, so any number of keys may be read.
+/// of no other key. It is also notified of a change of a layer that another layer hides. Nothing is stored for a key, so any
+/// number of keys may be read.
 final class ObservedSettings: Observable, Sendable {
     typealias Part = any KeyPath<ObservedSettings, Void> & Sendable
 
     private let registrar = ObservationRegistrar()
     /// The keys whose changes are not delivered yet.
-    private let pending = Locked(Pending())
-    /// The settings that were read in suites whose layers change, by key.
-    private let layered = Locked<[String: WeakTable<ObjectIdentifier, AnySettingBox>]>([:])
-    /// The engine of the settings, which they do not own.
-    private let engine = Locked(WeakEngine())
-
-    private struct WeakEngine {
-        weak var engine: SettingsEngine?
-    }
-
-    private struct Pending {
-        var stored: Set<String> = []
-        /// The keys whose values in a layer have changed, which a stored value or another layer may hide.
-        var layered: Set<String> = []
-    }
+    private let pending = Locked<Set<String>>([])
 
     /// The part of a key, which stores nothing.
     private subscript(key: String) -> Void { () }
@@ -37,48 +24,20 @@ final class ObservedSettings: Observable, Sendable {
     func access(_ part: Part) {
         registrar.access(self, keyPath: part)
     }
-
-    /// Notes a setting whose value was read, in a suite whose layers change.
-    func note(_ box: AnySettingBox, forKeys keys: [String]) {
-        let others = layered.withLock { layered in
-            keys.map { layered[$0, default: WeakTable()].insert(box, forKey: ObjectIdentifier(box)) }
-        }
-        _ = consume others
-    }
-
-    fileprivate func begin(with engine: SettingsEngine) {
-        self.engine.withLock { $0.engine = engine }
-    }
-
-    func deliverAll() {
-        // The settings are used below, so their engine must not end meanwhile.
-        guard let engine = engine.withLock({ $0.engine }) else { return }
-        withExtendedLifetime(engine) { deliverPending() }
-    }
-
-    private func deliverPending() {
-        let pending = pending.withLock { pending in
-            defer { pending = Pending() }
-            return pending
-        }
-        let visible = pending.layered.subtracting(pending.stored)
-            .filter { key in
-                let boxes = layered.withLock { $0[key]?.objects } ?? []
-                return boxes.contains { $0.hasOtherValueThanObserved() }
-            }
-        for key in pending.stored.union(visible) {
-            registrar.withMutation(of: self, keyPath: Self.part(key)) {}
-        }
-    }
 }
 
 extension ObservedSettings: CallbackReceiver {
     func offer(_ commit: StoreCommit) -> Bool {
-        let keys = commit.changes.map(\.key)
-        pending.withLock { pending in
-            if commit.isLayered { pending.layered.formUnion(keys) } else { pending.stored.formUnion(keys) }
-        }
+        pending.withLock { $0.formUnion(commit.changes.map(\.key)) }
         return true
+    }
+
+    func deliverAll() {
+        let keys = pending.withLock { pending in
+            defer { pending = [] }
+            return pending
+        }
+        for key in keys { registrar.withMutation(of: self, keyPath: Self.part(key)) {} }
     }
 
     func finish() {}
@@ -96,7 +55,6 @@ extension SettingsEngine {
         // Only for stores without a version. The library's own stores start to watch soon after the first read, so
         // that a read creates no directory.
         if storeVersion == nil { store.watch() }
-        observed.begin(with: self)
         withValue(forKey: "") { _, state in
             guard !self.isObserved.load(ordering: .relaxed) else { return }
             _ = state.subscribers.insert(self.observed)
