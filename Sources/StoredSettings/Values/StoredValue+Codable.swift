@@ -107,23 +107,13 @@ private func attempt<Result>(_ read: () throws -> Result) throws -> Result? {
 extension Encoder {
     fileprivate func checkDepth(of value: StoredValue) throws {
         guard codingPath.count > CodingPlace.depthLimit else { return }
-        let context = EncodingError.Context(
-            codingPath: codingPath,
-            debugDescription: SettingsError.tooDeep.fact,
-            underlyingError: SettingsError.tooDeep
-        )
-        throw EncodingError.invalidValue(value, context)
+        throw EncodingError.stating(.tooDeep, writing: value, at: codingPath)
     }
 }
 
 extension Decoder {
     fileprivate func checkDepth() throws {
         guard codingPath.count > CodingPlace.depthLimit else { return }
-        let context = DecodingError.Context(
-            codingPath: codingPath,
-            debugDescription: SettingsError.tooDeep.fact,
-            underlyingError: SettingsError.tooDeep
-        )
-        throw DecodingError.dataCorrupted(context)
+        throw DecodingError.dataCorrupted(.init(SettingsError.tooDeep, at: codingPath))
     }
 }

@@ -23,43 +23,25 @@ extension SettingsError {
         as type: Any.Type,
         inside part: [PathComponent]
     ) -> SettingsError {
-        guard let error = error as? DecodingError else {
+        guard let coding = error as? DecodingError, let context = coding.context else {
             var stated = wrapping(error, as: .invalidValue)
             stated.path = part + stated.path
             return stated
         }
-        switch error {
-        case .typeMismatch(let expected, let context), .valueNotFound(let expected, let context):
-            return stated(by: context, inside: part, of: error) { path in
-                .init(.typeMismatch, fact: "expected \(expected), found \(root.phrase(at: path))", underlying: error)
-            }
-        case .keyNotFound(let key, let context):
-            return stated(by: context, inside: part, of: error) { path in
-                .init(.invalidValue, fact: .missing(key, in: root.phrase(at: path)), underlying: error)
-            }
-        case .dataCorrupted(let context):
-            return stated(by: context, inside: part, of: error) { path in
-                .init(
-                    .invalidValue,
-                    fact: "found \(root.phrase(at: path)) that the decoding of \(type) rejected",
-                    underlying: error
-                )
-            }
-        @unknown default:
-            return wrapping(error as any Error, as: .invalidValue)
-        }
-    }
-
-    private static func stated(
-        by context: DecodingError.Context,
-        inside part: [PathComponent],
-        of original: DecodingError,
-        otherwise: ([PathComponent]) -> SettingsError
-    ) -> SettingsError {
         var path = context.codingPath.map(PathComponent.init)
         // A type may throw an error with the path of an outer part, or with none.
         if part.starts(with: path) { path = part }
-        return restated(context.underlyingError, under: path, underlying: original, otherwise: otherwise(path))
+        let found = root.phrase(at: path)
+        let (code, fact): (Code, String) =
+            switch coding {
+            case .typeMismatch(let expected, _), .valueNotFound(let expected, _):
+                (.typeMismatch, "expected \(expected), found \(found)")
+            case .keyNotFound(let key, _):
+                (.invalidValue, .missing(key, in: found))
+            default:
+                (.invalidValue, "found \(found) that the decoding of \(type) rejected")
+            }
+        return stating(context.underlyingError, at: path, or: .init(code, fact: fact, underlying: error))
     }
 
     /// Returns the error to throw for an error that a type's encoding threw.
@@ -68,72 +50,81 @@ extension SettingsError {
             return wrapping(error, as: .unstorable)
         }
         let fact = "found a value of type \(Swift.type(of: value)) that cannot be encoded"
-        return restated(
+        return stating(
             context.underlyingError,
-            under: context.codingPath.map(PathComponent.init),
-            underlying: error,
-            otherwise: .init(.unstorable, fact: fact, underlying: error)
+            at: context.codingPath.map(PathComponent.init),
+            or: .init(.unstorable, fact: fact, underlying: error)
         )
     }
 
     /// Returns the error of this library that a coding error wraps, or another one, with the path of the coding error.
-    private static func restated(
+    private static func stating(
         _ cause: (any Error)?,
-        under path: [PathComponent],
-        underlying: any Error,
-        otherwise: @autoclosure () -> SettingsError
+        at path: [PathComponent],
+        or other: SettingsError
     ) -> SettingsError {
-        guard let cause = cause as? SettingsError else {
-            var error = otherwise()
-            error.path = path
-            return error
-        }
-        var error = SettingsError(
-            cause.code,
-            fact: cause.fact,
-            consequence: cause.consequence,
-            remedy: cause.remedy,
-            key: cause.key,
-            location: cause.location,
-            underlying: underlying
-        )
-        error.path = path + cause.path
+        let cause = cause as? SettingsError
+        var error =
+            cause.map { cause in
+                SettingsError(
+                    cause.code,
+                    fact: cause.fact,
+                    consequence: cause.consequence,
+                    remedy: cause.remedy,
+                    key: cause.key,
+                    location: cause.location,
+                    underlying: other.underlying
+                )
+            } ?? other
+        error.path = path + (cause?.path ?? [])
         return error
     }
 }
 
 extension DecodingError {
     /// Wraps an error of this library in a `DecodingError`; ``SettingsError/decoding(_:of:as:)`` unwraps it.
-    static func stating(_ error: SettingsError, reading type: Any.Type, at place: CodingPlace) -> DecodingError {
-        let context = Context(codingPath: place.codingPath, debugDescription: error.fact, underlyingError: error)
-        return error.code == .typeMismatch ? .typeMismatch(type, context) : .dataCorrupted(context)
-    }
-
-    static func mismatch(_ type: Any.Type, expected: String, found: StoredValue, at place: CodingPlace) -> DecodingError
-    {
-        var error = SettingsError.typeMismatch(expected: expected, found: found)
-        guard case .null = found else { return stating(error, reading: type, at: place) }
+    static func stating(
+        _ error: SettingsError,
+        reading type: Any.Type,
+        found: StoredValue,
+        at place: CodingPlace
+    ) -> DecodingError {
+        var error = error
+        guard case .null = found else {
+            let context = Context(error, at: place.codingPath)
+            return error.code == .typeMismatch ? .typeMismatch(type, context) : .dataCorrupted(context)
+        }
         // The part of a superclass is read as null where it is missing.
         error.missingMember = MissingMember(path: place.memberPath)
-        let context = Context(codingPath: place.codingPath, debugDescription: error.fact, underlyingError: error)
-        return .valueNotFound(type, context)
+        return .valueNotFound(type, Context(error, at: place.codingPath))
     }
 
     static func missing(_ key: any CodingKey, at place: CodingPlace) -> DecodingError {
         var error = SettingsError.invalidValue(.missing(key, in: StoredValue.Kind.dictionary.phrase))
         error.missingMember = MissingMember(path: place.inside(key).memberPath)
-        let context = Context(codingPath: place.codingPath, debugDescription: error.fact, underlyingError: error)
-        return .keyNotFound(key, context)
+        return .keyNotFound(key, Context(error, at: place.codingPath))
+    }
+
+    fileprivate var context: Context? {
+        switch self {
+        case .typeMismatch(_, let context), .valueNotFound(_, let context), .keyNotFound(_, let context),
+            .dataCorrupted(let context):
+            context
+        @unknown default: nil
+        }
+    }
+}
+
+extension DecodingError.Context {
+    init(_ error: SettingsError, at path: [any CodingKey]) {
+        self.init(codingPath: path, debugDescription: error.fact, underlyingError: error)
     }
 }
 
 extension EncodingError {
     /// Wraps an error of this library in an `EncodingError`; ``SettingsError/encoding(_:)`` unwraps it.
-    static func stating(_ error: SettingsError, writing value: Any, at place: CodingPlace) -> EncodingError {
-        .invalidValue(
-            value,
-            Context(codingPath: place.codingPath, debugDescription: error.fact, underlyingError: error)
-        )
+    static func stating(_ error: SettingsError, writing value: Any, at path: [any CodingKey]) -> EncodingError {
+        .invalidValue(value, Context(codingPath: path, debugDescription: error.fact, underlyingError: error))
     }
 }
 
@@ -178,14 +169,10 @@ struct MissingMember: Sendable {
 
     /// Returns the member that an error of the decoder states; `nil` for an error that a type has thrown by itself.
     init?(statedBy error: any Error, for converter: Any.Type) {
-        switch error as? DecodingError {
-        case .keyNotFound(_, let context), .valueNotFound(_, let context):
-            guard let member = (context.underlyingError as? SettingsError)?.missingMember else { return nil }
-            self = member
-            self.converter = ObjectIdentifier(converter)
-        default:
-            return nil
-        }
+        let stated = (error as? DecodingError)?.context?.underlyingError as? SettingsError
+        guard let member = stated?.missingMember else { return nil }
+        self = member
+        self.converter = ObjectIdentifier(converter)
     }
 }
 

@@ -105,7 +105,7 @@ struct DecodingRun {
         if let leaf = type as? any CodingLeaf.Type, let value = try convert(leaf, storedValue, place) as? Value {
             return value
         }
-        guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: type, at: place) }
+        guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: type, found: storedValue, at: place) }
         do {
             return try Value(from: NodeDecoder(storedValue: storedValue, place: place.entered(by: type), run: self))
         } catch {
@@ -118,13 +118,7 @@ struct DecodingRun {
         do {
             return try Leaf(storedValue: storedValue)
         } catch let error as SettingsError {
-            guard case .null = storedValue else { throw DecodingError.stating(error, reading: type, at: place) }
-            let context = DecodingError.Context(
-                codingPath: place.codingPath,
-                debugDescription: error.fact,
-                underlyingError: error
-            )
-            throw DecodingError.valueNotFound(type, context)
+            throw DecodingError.stating(error, reading: type, found: storedValue, at: place)
         }
     }
 }
@@ -139,19 +133,23 @@ struct NodeDecoder: Decoder, SingleValueDecodingContainer {
     var userInfo: [CodingUserInfoKey: Any] { run.userInfo }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: type, at: place) }
+        guard !place.isTooDeep else { throw failure(.tooDeep, reading: type) }
         guard case .dictionary(let entries) = storedValue else {
-            throw DecodingError.mismatch(type, expected: "a dictionary", found: storedValue, at: place)
+            throw failure(.typeMismatch(expected: "a dictionary", found: storedValue), reading: type)
         }
         return KeyedDecodingContainer(KeyedNodeDecoder(entries: entries, place: place, run: run))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: [StoredValue].self, at: place) }
+        guard !place.isTooDeep else { throw failure(.tooDeep, reading: [StoredValue].self) }
         guard case .array(let elements) = storedValue else {
-            throw DecodingError.mismatch([StoredValue].self, expected: "an array", found: storedValue, at: place)
+            throw failure(.typeMismatch(expected: "an array", found: storedValue), reading: [StoredValue].self)
         }
         return UnkeyedNodeDecoder(elements: elements, place: place, run: run)
+    }
+
+    private func failure(_ error: SettingsError, reading type: Any.Type) -> DecodingError {
+        .stating(error, reading: type, found: storedValue, at: place)
     }
 
     func singleValueContainer() -> any SingleValueDecodingContainer {
@@ -286,12 +284,7 @@ struct UnkeyedNodeDecoder: UnkeyedDecodingContainer {
     private func next(_ type: Any.Type) throws -> StoredValue {
         guard !isAtEnd else {
             let error = SettingsError.invalidValue("expected one more element, found the end of the array")
-            let context = DecodingError.Context(
-                codingPath: place.inside(currentIndex).codingPath,
-                debugDescription: error.fact,
-                underlyingError: error
-            )
-            throw DecodingError.valueNotFound(type, context)
+            throw DecodingError.valueNotFound(type, .init(error, at: place.inside(currentIndex).codingPath))
         }
         return elements[currentIndex]
     }

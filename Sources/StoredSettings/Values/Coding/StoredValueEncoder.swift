@@ -98,7 +98,7 @@ struct NodeEncoder: Encoder, SingleValueEncodingContainer {
     private func write(_ storedValue: StoredValue, of value: Any) throws {
         guard node.become(storedValue) else {
             let error = SettingsError.unstorable("a type encoded a single value in addition to other data")
-            throw EncodingError.stating(error, writing: value, at: place)
+            throw EncodingError.stating(error, writing: value, at: place.codingPath)
         }
     }
 }
@@ -274,7 +274,7 @@ final class EncodingRun {
     }
 
     func fail(_ error: SettingsError, at place: CodingPlace) {
-        failure = failure ?? .stating(error, writing: (), at: place)
+        failure = failure ?? .stating(error, writing: (), at: place.codingPath)
     }
 
     func storedValue<Value: Encodable>(of value: Value, at place: CodingPlace) throws -> StoredValue {
@@ -282,10 +282,10 @@ final class EncodingRun {
             do {
                 return try leaf.storedValue()
             } catch let error as SettingsError {
-                throw EncodingError.stating(error, writing: value, at: place)
+                throw EncodingError.stating(error, writing: value, at: place.codingPath)
             }
         }
-        guard !place.isTooDeep else { throw EncodingError.stating(.tooDeep, writing: value, at: place) }
+        guard !place.isTooDeep else { throw EncodingError.stating(.tooDeep, writing: value, at: place.codingPath) }
 
         let node = EncodingNode()
         try value.encode(to: NodeEncoder(node: node, place: place.entered, run: self))
