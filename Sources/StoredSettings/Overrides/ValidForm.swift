@@ -26,7 +26,7 @@ struct ValidForm {
         case .bool: "true or false"
         case .integer: "an integer \(accepted)"
         case .double: "a number \(accepted)"
-        case .array: inJSON ? arrayText : "\(listText)a JSON array"
+        case .array: arrayText(inJSON: inJSON)
         case .dictionary where isDictionary: "a JSON object"
         case .dictionary where inJSON: "a JSON object that the setting accepts"
         case .dictionary: "a JSON object that the setting accepts, or pairs such as name=value"
@@ -45,35 +45,27 @@ struct ValidForm {
         }
     }
 
-    private var elementType: Any.Type? { (type as? any ListType.Type)?.elementType }
-
-    private var arrayText: String {
-        guard let elementType else { return "a JSON array" }
-        if let choices = Choices.texts(of: elementType) {
-            return "a JSON array of values out of \(choices.joined(separator: ", "))"
+    private func arrayText(inJSON: Bool) -> String {
+        let elementType = (type as? any ListType.Type)?.elementType
+        let elements: String
+        // A list with commas; `nil` if the elements have no such form.
+        let list: String?
+        if let choices = elementType.flatMap(Choices.texts) {
+            elements = " of values out of \(choices.joined(separator: ", "))"
+            list = "a list\(elements), with commas between them"
+        } else {
+            (elements, list) =
+                switch Self.kind(of: elementType) {
+                case .bool: (" of Booleans", "a list of Booleans, such as true,false")
+                case .integer: (" of integers", "a list of integers, such as 1,2")
+                case .double: (" of numbers", "a list of numbers, such as 0.5,2")
+                case .string: (" of strings", "a list such as a,b")
+                case .array: (" that the setting accepts", nil)
+                default: (" that the setting accepts", "a list such as a,b")
+                }
         }
-        return switch Self.kind(of: elementType) {
-        case .bool: "a JSON array of Booleans"
-        case .integer: "a JSON array of integers"
-        case .double: "a JSON array of numbers"
-        case .string: "a JSON array of strings"
-        default: "a JSON array that the setting accepts"
-        }
-    }
-
-    /// A list with commas, with the conjunction after it; empty if the elements have no such form.
-    private var listText: String {
-        guard let elementType else { return "a list such as a,b, or " }
-        if let choices = Choices.texts(of: elementType) {
-            return "a list of values out of \(choices.joined(separator: ", ")), with commas between them, or "
-        }
-        return switch Self.kind(of: elementType) {
-        case .bool: "a list of Booleans, such as true,false, or "
-        case .integer: "a list of integers, such as 1,2, or "
-        case .double: "a list of numbers, such as 0.5,2, or "
-        case .array: ""
-        default: "a list such as a,b, or "
-        }
+        guard !inJSON, let list else { return "a JSON array\(elements)" }
+        return "\(list), or a JSON array"
     }
 }
 
