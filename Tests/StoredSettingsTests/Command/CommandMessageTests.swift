@@ -64,13 +64,13 @@ struct CommandMessageTests {
             ("most=10", "the value is above 9. Nothing is changed. Use a value of at most 9."),
             ("less=9", "the value is not less than 9. Nothing is changed. Use a value less than 9."),
             ("level=loud", "Use one of info, error."), ("level=critical", "Use a value out of info, error."),
-            ("anyLevel=loud", "that is not a valid CommandMessageTests.Level. Nothing is changed. Use one of trace, "),
+            ("anyLevel=loud", "that is not a valid Level. Nothing is changed. Use one of trace, "),
             ("ports=a,b", "Use a list of integers, such as 1,2, or a JSON array."),
             ("ratios=a,b", "Use a list of numbers, such as 0.5,2, or a JSON array."),
             ("switches=5,7", "Use a list of Booleans, such as true,false, or a JSON array."),
             (
                 "levels=a",
-                "at [0]: found a string that is not a valid CommandMessageTests.Level. Nothing is changed. Use one"
+                "at [0]: found a string that is not a valid Level. Nothing is changed. Use one"
             ),
             ("range=a,b", "Use a list of integers, such as 1,2, or a JSON array."),
             (

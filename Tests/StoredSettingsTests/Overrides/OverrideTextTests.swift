@@ -242,7 +242,7 @@ struct OverrideTextTests {
         let facts = reporter.errors.map(\.fact)
         #expect(facts.count == 2)
         #expect(facts[0].hasPrefix("--key cannot be used: the value is empty: the string is not a duration"))
-        #expect(facts[1] == "--key cannot be used: found an empty string that is not a valid CommandHarness.Level")
+        #expect(facts[1] == "--key cannot be used: found an empty string that is not a valid Level")
     }
 
     @Test("the error of an invalid element or part contains its path")

@@ -46,38 +46,13 @@ extension StoredValueConvertible where Self: RawRepresentable & Codable, RawValu
 extension RawRepresentable where RawValue: StoredValueConvertible {
     static func value(ofRaw storedValue: StoredValue) throws -> Self {
         guard let value = Self(rawValue: try RawValue(storedValue: storedValue)) else {
-            var error = SettingsError.invalidValue("found \(storedValue.phrase) that is not a valid \(typeName)")
-            if let type = Self.self as? any (CaseIterable & RawRepresentable).Type, let cases = type.fewRawValues {
-                error.remedy = "use one of \(cases.joined(separator: ", "))"
+            var error = SettingsError.invalidValue("found \(storedValue.phrase) that is not a valid \(Self.self)")
+            if let choices = Choices.texts(of: Self.self), choices.count <= 10 {
+                error.remedy = "use one of \(choices.joined(separator: ", "))"
             }
             throw error
         }
         return value
-    }
-}
-
-extension RawRepresentable {
-    /// The name of the type with those of the types around it, such as `Logger.Level`, without its module.
-    private static var typeName: String {
-        let qualified = String(reflecting: Self.self)
-        // The context of a local type has no name, and the arguments of a generic type have modules, too.
-        guard !qualified.contains("("), !qualified.contains("<") else { return "\(Self.self)" }
-        return qualified.split(separator: ".").dropFirst().joined(separator: ".")
-    }
-}
-
-extension CaseIterable where Self: RawRepresentable {
-    /// The raw values of all cases, if they are strings or integers and there are at most 10.
-    fileprivate static var fewRawValues: [String]? {
-        let values = allCases.prefix(11)
-            .compactMap { value -> String? in
-                switch value.rawValue {
-                case let text as String: text
-                case let integer as any BinaryInteger: "\(integer)"
-                default: nil
-                }
-            }
-        return values.isEmpty || values.count > 10 ? nil : values
     }
 }
 
