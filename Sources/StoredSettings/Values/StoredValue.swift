@@ -89,6 +89,8 @@ extension StoredValue {
 
     /// The kind of a stored value, without its contents.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
+        // The order of the cases is part of the order in which sets are stored, so it must never change.
+
         /// ``StoredValue/null``
         case null
         /// ``StoredValue/bool(_:)``
@@ -339,7 +341,9 @@ extension StoredValue {
                 if valueOrder != 0 { return valueOrder }
             }
             return compare(left.count, right.count)
-        default: return compare(kind.rank, other.kind.rank)
+        default:
+            let kinds = Kind.allCases
+            return compare(kinds.firstIndex(of: kind) ?? 0, kinds.firstIndex(of: other.kind) ?? 0)
         }
     }
 }
@@ -354,22 +358,6 @@ private func compare(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>
 
 extension [String: StoredValue] {
     fileprivate var sortedEntries: [Element] { sorted { $0.key.precedesInScalars($1.key) } }
-}
-
-extension StoredValue.Kind {
-    fileprivate var rank: Int {
-        switch self {
-        case .null: 0
-        case .bool: 1
-        case .integer: 2
-        case .double: 3
-        case .string: 4
-        case .date: 5
-        case .data: 6
-        case .array: 7
-        case .dictionary: 8
-        }
-    }
 }
 
 extension UInt64 {
