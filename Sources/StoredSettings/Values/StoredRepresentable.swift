@@ -38,56 +38,13 @@ public protocol StoredRepresentable: StoredValueConvertible {
 }
 
 extension StoredRepresentable {
-    /// Creates a value from the stored value of the other type.
+    /// Creates a value from the stored value of the other type, even if the type also has raw values or is `Codable`.
     public init(storedValue: StoredValue) throws {
-        self = try .value(in: storedValue)
-    }
-
-    /// Returns the stored value of the other type.
-    public func storedValue() throws -> StoredValue {
-        try stored.storedValue()
-    }
-
-    fileprivate static func value(in storedValue: StoredValue) throws -> Self {
         let stored = try SettingsError.forwarding(Stored.self, as: Self.self) { try Stored(storedValue: storedValue) }
-        return try Self(stored: stored)
-    }
-}
-
-// These extensions repeat the one above for types that could also be stored in another way. Without them, the compiler
-// reports an ambiguity.
-
-extension StoredRepresentable where Self: Codable {
-    /// Creates a value from the stored value of the other type, ignoring the `Codable` conformance.
-    public init(storedValue: StoredValue) throws {
-        self = try .value(in: storedValue)
+        self = try Self(stored: stored)
     }
 
-    /// Returns the stored value of the other type, ignoring the `Codable` conformance.
-    public func storedValue() throws -> StoredValue {
-        try stored.storedValue()
-    }
-}
-
-extension StoredRepresentable where Self: RawRepresentable, RawValue: StoredValueConvertible {
-    /// Creates a value from the stored value of the other type, ignoring the raw value.
-    public init(storedValue: StoredValue) throws {
-        self = try .value(in: storedValue)
-    }
-
-    /// Returns the stored value of the other type, ignoring the raw value.
-    public func storedValue() throws -> StoredValue {
-        try stored.storedValue()
-    }
-}
-
-extension StoredRepresentable where Self: RawRepresentable & Codable, RawValue: StoredValueConvertible {
-    /// Creates a value from the stored value of the other type, ignoring the raw value and the `Codable` conformance.
-    public init(storedValue: StoredValue) throws {
-        self = try .value(in: storedValue)
-    }
-
-    /// Returns the stored value of the other type, ignoring the raw value and the `Codable` conformance.
+    /// Returns the stored value of the other type, even if the type also has raw values or is `Codable`.
     public func storedValue() throws -> StoredValue {
         try stored.storedValue()
     }

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// These conversions are disfavored, so that those of ``StoredRepresentable`` take precedence. Without the attribute, the compiler
+// reports an ambiguity for a type that has both.
+
 extension StoredValueConvertible where Self: Codable {
     /// Decodes a value with a ``StoredValueDecoder``.
     ///
     /// A setting decodes the value over its default: a member that the type requires and the stored value lacks is taken
     /// from the default.
+    @_disfavoredOverload
     public init(storedValue: StoredValue) throws {
         self = try StoredValueDecoder().decode(Self.self, from: storedValue, for: Self.self)
     }
 
     /// Encodes the value with a ``StoredValueEncoder``, as a structure and not as a string of JSON.
+    @_disfavoredOverload
     public func storedValue() throws -> StoredValue {
         try StoredValueEncoder().encode(self)
     }
@@ -17,11 +22,13 @@ extension StoredValueConvertible where Self: Codable {
 
 extension StoredValueConvertible where Self: RawRepresentable, RawValue: StoredValueConvertible {
     /// Creates a value from its stored raw value.
+    @_disfavoredOverload
     public init(storedValue: StoredValue) throws {
         self = try .value(ofRaw: storedValue)
     }
 
     /// Returns the stored value of the raw value.
+    @_disfavoredOverload
     public func storedValue() throws -> StoredValue {
         try rawValue.storedValue()
     }
@@ -31,6 +38,7 @@ extension StoredValueConvertible where Self: RawRepresentable & Codable, RawValu
     /// Creates a value from its stored raw value.
     ///
     /// A type that has raw values and is `Codable` is stored as its raw value.
+    @_disfavoredOverload
     public init(storedValue: StoredValue) throws {
         self = try .value(ofRaw: storedValue)
     }
@@ -38,6 +46,7 @@ extension StoredValueConvertible where Self: RawRepresentable & Codable, RawValu
     /// Returns the stored value of the raw value.
     ///
     /// A type that has raw values and is `Codable` is stored as its raw value.
+    @_disfavoredOverload
     public func storedValue() throws -> StoredValue {
         try rawValue.storedValue()
     }
