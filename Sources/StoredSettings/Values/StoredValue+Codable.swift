@@ -27,27 +27,20 @@ extension StoredValue: Encodable {
             for (name, value) in entries { try container.encode(value, forKey: PlainCodingKey(stringValue: name)) }
         default:
             var container = encoder.singleValueContainer()
-            try encodeScalar(to: &container)
-        }
-    }
-
-    private func encodeScalar(to container: inout any SingleValueEncodingContainer) throws {
-        switch self {
-        case .null, .array, .dictionary: try container.encodeNil()
-        case .bool(let value): try container.encode(value)
-        case .string(let value): try container.encode(value)
-        case .date(let value): try container.encode(DateText.text(for: value))
-        case .data(let value): try container.encode(value.base64EncodedString())
-        case .double(let value) where value.isFinite: try container.encode(value)
-        case .double(let value): try container.encode(value.storedText)
-        case .integer(let value):
-            // The narrowest type that fits, because few encoders support `Int128`.
-            if let narrow = Int64(exactly: value) {
-                try container.encode(narrow)
-            } else if let narrow = UInt64(exactly: value) {
-                try container.encode(narrow)
-            } else {
-                try container.encode(value)
+            switch storedAsJSON {
+            case .bool(let value): try container.encode(value)
+            case .string(let value): try container.encode(value)
+            case .double(let value): try container.encode(value)
+            case .integer(let value):
+                // The narrowest type that fits, because few encoders support `Int128`.
+                if let narrow = Int64(exactly: value) {
+                    try container.encode(narrow)
+                } else if let narrow = UInt64(exactly: value) {
+                    try container.encode(narrow)
+                } else {
+                    try container.encode(value)
+                }
+            default: try container.encodeNil()
             }
         }
     }

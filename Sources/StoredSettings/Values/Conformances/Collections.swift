@@ -155,19 +155,13 @@ extension StoredValueConvertible {
     /// Returns the string for a key, from which the same key can be created.
     fileprivate func keyText() throws -> String {
         let storedValue = try storedValue()
-        let text: String
-        switch storedValue {
-        case .string(let value): return value
-        case .integer(let value): text = String(value)
-        case .bool(let value): text = String(value)
-        case .double(let value): text = value.storedText
-        case .date(let value): text = DateText.text(for: value)
-        case .data(let value): text = value.base64EncodedString()
-        case .null, .array, .dictionary:
+        if case .string(let text) = storedValue { return text }
+        guard ![.null, .array, .dictionary].contains(storedValue.kind) else {
             throw SettingsError.unstorable(
                 "a dictionary key must convert to a string, and \(storedValue.kind.phrase) does not"
             )
         }
+        let text = storedValue.text
         // A type that accepts strings as well as numbers would read its numbers as strings.
         guard try Self(keyText: text).storedValue() == storedValue else {
             throw SettingsError.unstorable("the string for a dictionary key does not convert back to the same key")
