@@ -210,8 +210,6 @@ package protocol CatalogSetting: Sendable {
     var isSet: Bool { get }
     /// The stored form of the default; `nil` when there is none.
     var defaultStoredValue: StoredValue? { get }
-    /// The stored form of the value; `nil` when there is none.
-    var currentStoredValue: StoredValue? { get }
     /// The stored form of the value, and where it comes from, as of one reading.
     var current: CurrentValue { get }
     var storedKeys: StoredKeys { get }

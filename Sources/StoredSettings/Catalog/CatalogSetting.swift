@@ -13,7 +13,6 @@ extension Setting: CatalogSetting {
     package var choices: [String]? { box.choices }
     package var isBoolean: Bool { schemaType == Bool.self }
     package var defaultStoredValue: StoredValue? { box.encoded(defaultValue) }
-    package var currentStoredValue: StoredValue? { box.encoded(value) }
 
     package var summary: (layer: SettingsLayer, text: String, hidesStore: Bool) {
         let explanation = explain()
@@ -26,7 +25,7 @@ extension Setting: CatalogSetting {
     package var overrideNames: [String] { box.quietOverrideReadings.map(\.source) }
     package var baseNames: [String] { box.quietBaseReadings.map(\.source) }
     package var current: CurrentValue {
-        guard suite.layers?.files != nil else { return CurrentValue(value: currentStoredValue) }
+        guard suite.layers?.files != nil else { return CurrentValue(value: box.encoded(value)) }
         let reading = box.uncachedReading
         return CurrentValue(value: box.encoded(reading.value), isFromSecretFile: reading.isFromSecretFile)
     }

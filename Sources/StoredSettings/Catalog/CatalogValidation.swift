@@ -108,13 +108,20 @@ extension SettingsCatalog {
                 continue
             }
             if let problem { warnings.append((suite, suite.naming(problem))) }
-            unknown += suite.unknownStoredKeys(in: contents, among: settings(of: suite)).map { (suite, $0) }
+            let recordKeys = suite.engine.recordKeys.withLock(\.self)
+            unknown += suite.unknownKeys(in: contents, among: settings(of: suite), except: recordKeys) {
+                (suite.engine.store as? any LocatingStore)?.location(ofValueForKey: $0)
+            }
         }
         for suite in suites {
             guard let snapshot = suite.layers?.snapshot else { continue }
             errors += snapshot.problems.map { suite.naming($0.ifContinued) }
             let own = settings(of: suite)
-            unknown += snapshot.documents.flatMap { suite.unknownKeys(in: $0, among: own) }.map { (suite, $0) }
+            for document in snapshot.documents {
+                unknown += suite.unknownKeys(in: document.contents, among: own, except: document.recordKeys) {
+                    document.location(ofValueForKey: $0)
+                }
+            }
         }
         unknown += unknownVariables
         switch unknownKeys {
@@ -201,26 +208,13 @@ extension AnySetting {
 }
 
 extension SettingsSuite {
-    /// The errors of keys in a file or a suite of a layer that no declaration has.
-    fileprivate func unknownKeys(in document: LayerDocument, among own: [AnySetting]) -> [SettingsError] {
-        unknownKeys(in: document.contents, among: own, except: document.recordKeys) {
-            document.location(ofValueForKey: $0)
-        }
-    }
-
-    /// The errors of stored keys that no declaration has.
-    fileprivate func unknownStoredKeys(in contents: [String: StoredValue], among own: [AnySetting]) -> [SettingsError] {
-        unknownKeys(in: contents, among: own, except: engine.recordKeys.withLock(\.self)) {
-            (engine.store as? any LocatingStore)?.location(ofValueForKey: $0)
-        }
-    }
-
-    private func unknownKeys(
+    /// The errors of keys that no declaration has.
+    fileprivate func unknownKeys(
         in contents: [String: StoredValue],
         among own: [AnySetting],
         except records: Set<String>,
         location: (String) -> SettingsError.Location?
-    ) -> [SettingsError] {
+    ) -> [(suite: SettingsSuite, error: SettingsError)] {
         let known = own.map(\.base.storedKeys)
         // A setting that has a value is not the one that was meant.
         let candidates = known.filter { keys in !keys.all.contains { contents[$0] != nil } }
@@ -229,7 +223,7 @@ extension SettingsSuite {
             .map { key in
                 var error = SettingsError.unknownKey(key, similar: Similarity.best(for: key, among: candidates))
                 error.location = location(key)
-                return naming(error)
+                return (self, naming(error))
             }
     }
 }

@@ -91,8 +91,8 @@ extension Setting {
         }
         return search?.found
             .map { member in
-                var error = SettingsError.unknownMember(member.name, others: member.others, isSecret: box.isSecret)
-                if !box.isSecret { error.path = member.path }
+                var error = SettingsError.unknownMember(member.name, others: member.others, isSecret: isSecret)
+                if !isSecret { error.path = member.path }
                 return box.naming(error, as: .unknownKey)
             } ?? []
     }
@@ -120,10 +120,6 @@ extension Setting {
         }
         return errors
     }
-}
-
-extension SettingBox {
-    fileprivate var isSecret: Bool { metadata.traits.isSecret }
 }
 
 extension SettingsError {

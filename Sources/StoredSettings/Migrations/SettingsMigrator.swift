@@ -74,7 +74,12 @@ public struct SettingsMigrator: Sendable {
             let record = settings[storedValueFor: recordKey]
             let pending = try pendingSteps(in: record, of: suite)
             guard !pending.isEmpty else { return [] }
-            if let problem = suite.engine.store.problem { throw unreadable(suite, because: problem) }
+            // The last good values of a broken file must not be migrated: they would replace its contents after it is corrected.
+            if let problem = suite.engine.store.problem {
+                var error = suite.naming(problem)
+                error.consequence = "no setting is migrated, and the next migration tries again"
+                throw error
+            }
             for step in pending { try run(step, in: &settings, of: suite) }
             let names = pending.map(\.name)
             settings[storedValueFor: recordKey] = try (completedNames(in: record, of: suite) + names).storedValue()
@@ -136,15 +141,6 @@ extension SettingsMigrator {
             failure.path = cause.path
             throw suite.naming(failure)
         }
-    }
-
-    /// Returns the error of a broken file.
-    ///
-    /// Its last good values must not be migrated, because they would replace its contents after it is corrected.
-    private func unreadable(_ suite: SettingsSuite, because problem: SettingsError) -> SettingsError {
-        var error = suite.naming(problem)
-        error.consequence = "no setting is migrated, and the next migration tries again"
-        return error
     }
 
     private func checkNames(for suite: SettingsSuite) throws {

@@ -49,7 +49,7 @@ struct CodingPlace: Sendable {
     }
 
     func inside(_ index: Int) -> CodingPlace {
-        inside(PlainCodingKey(index))
+        inside(PlainCodingKey(intValue: index))
     }
 
     /// The same place, inside one more conversion.
@@ -95,11 +95,7 @@ struct PlainCodingKey: CodingKey {
         intValue = nil
     }
 
-    init(intValue: Int) {
-        self.init(intValue)
-    }
-
-    init(_ index: Int) {
+    init(intValue index: Int) {
         stringValue = "Index \(index)"
         intValue = index
     }

@@ -37,14 +37,9 @@ public struct StoredValueDecoder: Sendable {
 
     /// Decodes a value for a conversion, whose errors name the member that is missing.
     ///
-    /// - Parameters:
-    ///   - type: The type to decode.
-    ///   - storedValue: The stored value to decode.
-    ///   - converter: The type that converts; `nil` for a decoding that is not the whole of a conversion.
-    /// - Returns: The decoded value.
-    /// - Throws: ``SettingsError`` with the path to the invalid part.
+    /// - Parameter converter: The type that converts; `nil` for a decoding that is not the whole of a conversion.
     func decode<Value: Decodable>(
-        _ type: Value.Type = Value.self,
+        _ type: Value.Type,
         from storedValue: StoredValue,
         for converter: Any.Type?
     ) throws -> Value {
@@ -238,12 +233,6 @@ struct UnkeyedNodeDecoder: UnkeyedDecodingContainer {
     let place: CodingPlace
     let run: DecodingRun
     private(set) var currentIndex = 0
-
-    init(elements: [StoredValue], place: CodingPlace, run: DecodingRun) {
-        self.elements = elements
-        self.place = place
-        self.run = run
-    }
 
     var codingPath: [any CodingKey] { place.codingPath }
     var count: Int? { elements.count }

@@ -72,7 +72,7 @@ struct NodeEncoder: Encoder, SingleValueEncodingContainer {
         } else if node.become(form) {
             return node
         } else {
-            run.fail("a type requested containers of two kinds to encode itself", at: place)
+            run.fail(.unstorable("a type requested containers of two kinds to encode itself"), at: place)
         }
         let discarded = EncodingNode()
         _ = discarded.become(form)
@@ -267,10 +267,6 @@ final class EncodingRun {
 
     init(userInfo: [CodingUserInfoKey: any Sendable]) {
         self.userInfo = userInfo
-    }
-
-    func fail(_ fact: String, at place: CodingPlace) {
-        fail(.unstorable(fact), at: place)
     }
 
     func fail(_ error: SettingsError, at place: CodingPlace) {
