@@ -187,27 +187,21 @@ extension SettingConversion {
     /// - Throws: The error of the last decoding. It is about a member that the default lacks, too, or about another part.
     ///   An error in a part of the default is replaced by the error of the stored value.
     func decode(_ stored: StoredValue, after error: any Error, over makeDefault: () -> Value) throws -> Value {
-        guard missingMember(in: error) != nil, let form = encodedOrNil(makeDefault()) else { throw error }
+        let error = SettingsError.wrapping(error, as: .invalidValue)
+        guard error.missingMember != nil, let form = encodedOrNil(makeDefault()) else { throw error }
         var completed = stored
         var added: [[SettingsError.PathComponent]] = []
         var latest = error
-        while let path = missingMember(in: latest), completed.add(memberAt: path[...], of: form) {
+        while let path = latest.missingMember, completed.add(memberAt: path[...], of: form) {
             added.append(path.map(SettingsError.PathComponent.key))
             do {
                 return try decode(completed)
             } catch {
-                latest = error
+                latest = .wrapping(error, as: .invalidValue)
             }
         }
         // An error in an added member would name a part that is not stored.
-        let place = (latest as? SettingsError)?.path ?? []
-        throw added.contains { place.starts(with: $0) } ? error : latest
-    }
-
-    /// The path of the member that the decoding by this conversion lacks.
-    private func missingMember(in error: any Error) -> [String]? {
-        guard let member = (error as? SettingsError)?.missingMember else { return nil }
-        return member.converter == ObjectIdentifier(converter) ? member.path : nil
+        throw added.contains { latest.path.starts(with: $0) } ? error : latest
     }
 
     /// The stored form of a value; `nil` when there is none.

@@ -44,6 +44,7 @@ extension SettingsError {
         } catch {
             var error = wrapping(error, as: .invalidValue)
             error.path.insert(component, at: 0)
+            error.missingMember = nil
             throw error
         }
     }

@@ -42,8 +42,9 @@ public struct SettingsError: Error, Sendable {
     /// The fix, in one sentence without a period.
     public var remedy: String
 
-    /// The member that a `Codable` type requires and the stored value lacks; `nil` for other errors.
-    var missingMember: MissingMember?
+    /// The names that lead to the member that a `Codable` type requires and the stored value lacks; `nil` for other errors, and in
+    /// an element of a collection.
+    var missingMember: [String]?
 
     /// Whether the next checkpoint removes the cause, so that nothing needs to be corrected.
     package var isCorrectedByCheckpoint = false

@@ -40,8 +40,7 @@ public protocol StoredRepresentable: StoredValueConvertible {
 extension StoredRepresentable {
     /// Creates a value from the stored value of the other type, even if the type also has raw values or is `Codable`.
     public init(storedValue: StoredValue) throws {
-        let stored = try SettingsError.forwarding(Stored.self, as: Self.self) { try Stored(storedValue: storedValue) }
-        self = try Self(stored: stored)
+        self = try Self(stored: Stored(storedValue: storedValue))
     }
 
     /// Returns the stored value of the other type, even if the type also has raw values or is `Codable`.

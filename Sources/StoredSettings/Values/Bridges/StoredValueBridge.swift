@@ -56,7 +56,7 @@ public struct CodableBridge<Value: Codable & Sendable>: StoredValueBridge {
     ///
     /// A setting decodes the value over its default, as for a `Codable` type without a bridge.
     public func value(from storedValue: StoredValue) throws -> Value {
-        try StoredValueDecoder().decode(Value.self, from: storedValue, for: Self.self)
+        try StoredValueDecoder().decode(Value.self, from: storedValue)
     }
 
     /// Encodes a value with a ``StoredValueEncoder``.
@@ -178,9 +178,7 @@ private struct OptionalBridge<Wrapped: StoredValueBridge>: StoredValueBridge {
     let wrapped: Wrapped
 
     func value(from storedValue: StoredValue) throws -> Wrapped.Value? {
-        try Wrapped.Value?(storedValue) { inner in
-            try SettingsError.forwarding(Wrapped.self, as: Self.self) { try wrapped.value(from: inner) }
-        }
+        try Wrapped.Value?(storedValue) { try wrapped.value(from: $0) }
     }
 
     func storedValue(from value: Wrapped.Value?) throws -> StoredValue {

@@ -26,6 +26,8 @@ extension SettingsError {
         guard let coding = error as? DecodingError, let context = coding.context else {
             var stated = wrapping(error, as: .invalidValue)
             stated.path = part + stated.path
+            // An error of another decoding, which the type has started, has another root.
+            stated.missingMember = nil
             return stated
         }
         var path = context.codingPath.map(PathComponent.init)
@@ -77,6 +79,7 @@ extension SettingsError {
                 )
             } ?? other
         error.path = path + (cause?.path ?? [])
+        error.missingMember = cause?.missingMember
         return error
     }
 }
@@ -95,13 +98,13 @@ extension DecodingError {
             return error.code == .typeMismatch ? .typeMismatch(type, context) : .dataCorrupted(context)
         }
         // The part of a superclass is read as null where it is missing.
-        error.missingMember = MissingMember(path: place.memberPath)
+        error.missingMember = place.memberPath
         return .valueNotFound(type, Context(error, at: place.codingPath))
     }
 
     static func missing(_ key: any CodingKey, at place: CodingPlace) -> DecodingError {
         var error = SettingsError.invalidValue(.missing(key, in: StoredValue.Kind.dictionary.phrase))
-        error.missingMember = MissingMember(path: place.inside(key).memberPath)
+        error.missingMember = place.inside(key).memberPath
         return .keyNotFound(key, Context(error, at: place.codingPath))
     }
 
@@ -148,48 +151,5 @@ extension StoredValue {
             value = part
         }
         return value.phrase
-    }
-}
-
-/// A member that a type's decoding requires and the stored value lacks.
-///
-/// An error carries it from the decoder to the setting, which knows the default. Code of other types can lie between them
-/// and decode a part of the value only. So the setting uses it only if its own conversion has stated it.
-struct MissingMember: Sendable {
-    /// The names that lead from the value to the member, which is the last one.
-    let path: [String]
-    /// The type whose conversion the path belongs to: a type of values or a bridge; `nil` inside a decoder.
-    fileprivate(set) var converter: ObjectIdentifier?
-
-    /// Returns `nil` without a path, which is the place of an element.
-    init?(path: [String]?) {
-        guard let path else { return nil }
-        self.path = path
-    }
-
-    /// Returns the member that an error of the decoder states; `nil` for an error that a type has thrown by itself.
-    init?(statedBy error: any Error, for converter: Any.Type) {
-        let stated = (error as? DecodingError)?.context?.underlyingError as? SettingsError
-        guard let member = stated?.missingMember else { return nil }
-        self = member
-        self.converter = ObjectIdentifier(converter)
-    }
-}
-
-extension SettingsError {
-    /// Runs a conversion that is the whole of another conversion, so that its missing members are those of the other one.
-    static func forwarding<Result>(
-        _ inner: Any.Type,
-        as outer: Any.Type,
-        _ convert: () throws -> Result
-    ) throws -> Result {
-        do {
-            return try convert()
-        } catch var error as SettingsError {
-            if error.missingMember?.converter == ObjectIdentifier(inner) {
-                error.missingMember?.converter = ObjectIdentifier(outer)
-            }
-            throw error
-        }
     }
 }

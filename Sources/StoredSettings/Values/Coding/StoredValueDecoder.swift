@@ -32,25 +32,11 @@ public struct StoredValueDecoder: Sendable {
         _ type: Value.Type = Value.self,
         from storedValue: StoredValue
     ) throws -> Value {
-        try decode(type, from: storedValue, for: nil)
-    }
-
-    /// Decodes a value for a conversion, whose errors name the member that is missing.
-    ///
-    /// - Parameter converter: The type that converts; `nil` for a decoding that is not the whole of a conversion.
-    func decode<Value: Decodable>(
-        _ type: Value.Type,
-        from storedValue: StoredValue,
-        for converter: Any.Type?
-    ) throws -> Value {
         let run = DecodingRun(userInfo: userInfo)
         do {
             return try run.value(type, from: storedValue, at: .root)
         } catch {
-            var stated = SettingsError.decoding(error, of: storedValue, as: type, inside: run.failure.path)
-            // An error of another decoding, which the type has started, has another root.
-            stated.missingMember = converter.flatMap { MissingMember(statedBy: error, for: $0) }
-            throw stated
+            throw SettingsError.decoding(error, of: storedValue, as: type, inside: run.failure.path)
         }
     }
 }

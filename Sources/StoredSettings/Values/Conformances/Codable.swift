@@ -10,7 +10,7 @@ extension StoredValueConvertible where Self: Codable {
     /// from the default.
     @_disfavoredOverload
     public init(storedValue: StoredValue) throws {
-        self = try StoredValueDecoder().decode(Self.self, from: storedValue, for: Self.self)
+        self = try StoredValueDecoder().decode(Self.self, from: storedValue)
     }
 
     /// Encodes the value with a ``StoredValueEncoder``, as a structure and not as a string of JSON.
@@ -68,9 +68,7 @@ extension RawRepresentable where RawValue: StoredValueConvertible {
 extension Optional: StoredValueConvertible where Wrapped: StoredValueConvertible {
     /// Reads ``StoredValue/null`` as `nil`, and any other value as the wrapped type.
     public init(storedValue: StoredValue) throws {
-        try self.init(storedValue) { inner in
-            try SettingsError.forwarding(Wrapped.self, as: Self.self) { try Wrapped(storedValue: inner) }
-        }
+        try self.init(storedValue) { try Wrapped(storedValue: $0) }
     }
 
     /// Returns ``StoredValue/null`` for `nil`, and otherwise the stored value of the wrapped value.

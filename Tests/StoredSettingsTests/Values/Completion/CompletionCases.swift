@@ -129,7 +129,13 @@ extension CompletionCase {
     /// Conversions of other kinds.
     static let conversions: [CompletionCase] = [
         .unusable("a type with a raw value", #"{"x": 1}"#, over: Both(x: 1, y: 2)),
-        .unusable("a conversion that uses the coder", #"{"burst": 3}"#, over: OwnConversion()),
+        .init(
+            "a conversion that uses another one",
+            #"{"burst": 3}"#,
+            over: OwnConversion(),
+            is: OwnConversion(pace: Pace(burst: 3))
+        ),
+        .unusable("a conversion that reads a part", #"{"pace": {"burst": 3}}"#, over: Enclosed()),
         .init(
             "a type that is stored as a struct",
             #"{"burst": 3}"#,
@@ -144,7 +150,7 @@ extension CompletionCase {
             by: CodableBridge<Pace>().optional,
             is: Pace(burst: 3)
         ),
-        .init("a bridge that uses the conversion", #"{"burst": 3}"#, over: Pace(), by: PaceBridge(), is: nil),
+        .init("a bridge that uses the conversion", #"{"burst": 3}"#, over: Pace(), by: PaceBridge(), is: Pace(burst: 3)),
     ]
 
     static let all = members + elements + containers + conversions

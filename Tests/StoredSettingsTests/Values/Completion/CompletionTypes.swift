@@ -139,13 +139,22 @@ enum Either: Codable, Equatable, StoredValueConvertible {
     }
 }
 
-/// A type whose conversions are its own, although they use the coder.
+/// A type whose conversions are its own, and use those of a `Codable` type.
 struct OwnConversion: Codable, Equatable, StoredValueConvertible {
     var pace = Pace()
 
-    init() {}
+    init(pace: Pace = Pace()) { self.pace = pace }
     init(storedValue: StoredValue) throws { pace = try Pace(storedValue: storedValue) }
     func storedValue() throws -> StoredValue { try pace.storedValue() }
+}
+
+/// A type whose conversion reads a part of its stored form, which has a member of the same name as the part.
+struct Enclosed: Equatable, StoredValueConvertible {
+    var pace = Pace()
+
+    init() {}
+    init(storedValue: StoredValue) throws { pace = try Pace(storedValue: storedValue["pace"] ?? nil) }
+    func storedValue() throws -> StoredValue { ["pace": try pace.storedValue(), "perSecond": 7] }
 }
 
 /// A type that is stored as a `Codable` type.
