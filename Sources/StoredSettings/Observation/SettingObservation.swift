@@ -66,7 +66,7 @@ extension Setting {
 ///
 /// ``invalidate()`` ends an observation at once. `defer { observation.invalidate() }` holds it until then, too.
 public final class SettingObservation: Sendable {
-    private let subscriber: CallbackSubscriber
+    let subscriber: CallbackSubscriber
     private let id: SettingsEngine.SubscriberID
     private let engine: SettingsEngine
 
@@ -107,10 +107,9 @@ public final class SettingObservation: Sendable {
     /// - Returns: This observation.
     @discardableResult
     public func tieToLifetime(of object: AnyObject) -> SettingObservation {
-        let tie = LifetimeTie(object)
         // An observation that has ended is not held, even when it ends during this call.
-        if subscriber.setTie(tie) {
-            LifetimeTies.shared.add(self, tie)
+        if subscriber.setTie(LifetimeTie(object)) {
+            LifetimeTies.shared.add(self)
             if subscriber.isInvalid { LifetimeTies.shared.remove(self) }
         }
         return self
@@ -120,7 +119,8 @@ public final class SettingObservation: Sendable {
     ///
     /// If the object no longer exists, the observation ends.
     public func removeLifetimeTie() {
-        if let tie = LifetimeTies.shared.remove(self), tie.object == nil { return invalidate() }
+        if subscriber.endIfUnowned() { return invalidate() }
+        LifetimeTies.shared.remove(self)
         _ = subscriber.setTie(nil)
     }
 }
@@ -147,14 +147,9 @@ final class LifetimeTie: @unchecked Sendable {
 final class LifetimeTies: Sendable {
     static let shared = LifetimeTies()
 
-    private struct Entry {
-        let observation: SettingObservation
-        let tie: LifetimeTie
-    }
-
     private struct Table {
-        var entries: [ObjectIdentifier: Entry] = [:]
-        /// The number of entries at which ``sweep()`` is due.
+        var observations: [ObjectIdentifier: SettingObservation] = [:]
+        /// The number of observations at which ``sweep()`` is due.
         var limit = leastLimit
     }
 
@@ -162,49 +157,32 @@ final class LifetimeTies: Sendable {
 
     private let table = Locked(Table())
 
-    /// Owns an observation, and replaces its earlier tie.
-    func add(_ observation: SettingObservation, _ tie: LifetimeTie) {
-        let (old, isSweepDue) = table.withLock { table in
-            let old = table.entries.updateValue(
-                Entry(observation: observation, tie: tie),
-                forKey: ObjectIdentifier(observation)
-            )
-            return (old, table.entries.count > table.limit)
+    /// Owns an observation.
+    func add(_ observation: SettingObservation) {
+        let isSweepDue = table.withLock { table in
+            table.observations[ObjectIdentifier(observation)] = observation
+            return table.observations.count > table.limit
         }
-        _ = consume old
         if isSweepDue { sweep() }
     }
 
-    /// Releases an observation.
-    ///
-    /// - Returns: Its tie; `nil` if it had none.
-    @discardableResult
-    func remove(_ observation: SettingObservation) -> LifetimeTie? {
-        let entry = table.withLock { $0.entries.removeValue(forKey: ObjectIdentifier(observation)) }
-        return entry?.tie
+    /// Releases an observation, to which the caller has a reference.
+    func remove(_ observation: SettingObservation) {
+        table.withLock { $0.observations[ObjectIdentifier(observation)] = nil }
     }
 
     /// Ends all observations whose object no longer exists.
     func sweep() {
-        let entries = table.withLock { $0.entries }
-        for entry in entries.values where entry.tie.object == nil {
-            if remove(entry) { entry.observation.invalidate() }
+        let observations = table.withLock { $0.observations }
+        for observation in observations.values where observation.subscriber.endIfUnowned() {
+            remove(observation)
+            observation.invalidate()
         }
-        table.withLock { $0.limit = max(Self.leastLimit, 2 * $0.entries.count) }
-    }
-
-    /// - Returns: Whether the entry was still there: another tie may have replaced it.
-    private func remove(_ entry: Entry) -> Bool {
-        table.withLock { table in
-            let id = ObjectIdentifier(entry.observation)
-            guard table.entries[id]?.tie === entry.tie else { return false }
-            table.entries[id] = nil
-            return true
-        }
+        table.withLock { $0.limit = max(Self.leastLimit, 2 * $0.observations.count) }
     }
 
     /// The number of observations.
-    var count: Int { table.withLock { $0.entries.count } }
+    var count: Int { table.withLock { $0.observations.count } }
 }
 
 // MARK: - The subscriber
@@ -297,29 +275,37 @@ final class CallbackSubscriber: CallbackReceiver {
 
     func deliverAll() {
         while let (change, tie) = nextDelivery() {
-            var tie = tie
             // A strong reference, so that the object exists during the call.
-            var object = tie?.object
-            while let dead = tie, object == nil {
-                let (isOver, other) = end(with: dead)
-                guard !isOver else { return LifetimeTies.shared.sweep() }
+            let object = tie?.object
+            if tie != nil, object == nil {
+                restore(change)
+                if endIfUnowned() { return LifetimeTies.shared.sweep() }
                 // The subscriber has another tie by now, or none.
-                tie = other
-                object = tie?.object
+                continue
             }
             withExtendedLifetime(object) { callback(change) }
             state.withLock { $0.isDelivering = false }
         }
     }
 
-    /// Ends the subscriber, because the object of a tie no longer exists.
+    /// Ends the subscriber if the object of its tie no longer exists.
     ///
-    /// - Returns: Whether the subscriber has ended; otherwise its current tie, if that is another one.
-    private func end(with tie: LifetimeTie) -> (isOver: Bool, tie: LifetimeTie?) {
+    /// - Returns: Whether the subscriber has ended, now or before.
+    func endIfUnowned() -> Bool {
+        let tie = state.withLock { $0.tie }
+        let isUnowned = tie.map { $0.object == nil } ?? false
+        return state.withLock { state in
+            if isUnowned, state.tie === tie { state.end() }
+            return state.isInvalid
+        }
+    }
+
+    /// Makes a change that was not delivered pending again.
+    private func restore(_ change: StoredValueChange) {
         state.withLock { state in
-            guard !state.isInvalid, state.tie === tie else { return (state.isInvalid, state.tie) }
-            state.end()
-            return (true, nil)
+            state.isDelivering = false
+            guard !state.isInvalid else { return }
+            state.pending = state.pending.map(change.followed) ?? change
         }
     }
 

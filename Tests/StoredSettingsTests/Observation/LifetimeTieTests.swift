@@ -144,11 +144,15 @@ struct LifetimeTieTests {
         do {
             let capturedOwner = Owner()
             captured = capturedOwner
-            ties.add(port.observe { _ in capturedOwner.call() }, LifetimeTie(Owner()))
+            let observation = port.observe { _ in capturedOwner.call() }
+            #expect(observation.subscriber.setTie(LifetimeTie(Owner())))
+            ties.add(observation)
         }
         let livingOwner = Owner()
         for _ in 0..<LifetimeTies.leastLimit {
-            ties.add(port.observe { _ in }, LifetimeTie(livingOwner))
+            let observation = port.observe { _ in }
+            #expect(observation.subscriber.setTie(LifetimeTie(livingOwner)))
+            ties.add(observation)
         }
         #expect(captured == nil)
         #expect(ties.count == LifetimeTies.leastLimit)
