@@ -15,24 +15,12 @@ extension SettingsError {
     ///   - error: The error.
     ///   - root: The value that was decoded.
     ///   - type: The type that was decoded.
-    ///   - part: The path of the innermost part whose decoding has thrown the error.
     /// - Returns: The error to throw.
-    static func decoding(
-        _ error: any Error,
-        of root: StoredValue,
-        as type: Any.Type,
-        inside part: [PathComponent]
-    ) -> SettingsError {
+    static func decoding(_ error: any Error, of root: StoredValue, as type: Any.Type) -> SettingsError {
         guard let coding = error as? DecodingError, let context = coding.context else {
-            var stated = wrapping(error, as: .invalidValue)
-            stated.path = part + stated.path
-            // An error of another decoding, which the type has started, has another root.
-            stated.missingMember = nil
-            return stated
+            return wrapping(error, as: .invalidValue)
         }
-        var path = context.codingPath.map(PathComponent.init)
-        // A type may throw an error with the path of an outer part, or with none.
-        if part.starts(with: path) { path = part }
+        let path = context.codingPath.map(PathComponent.init)
         let found = root.phrase(at: path)
         let (code, fact): (Code, String) =
             switch coding {
@@ -93,13 +81,13 @@ extension DecodingError {
         at place: CodingPlace
     ) -> DecodingError {
         var error = error
-        guard case .null = found else {
-            let context = Context(error, at: place.codingPath)
-            return error.code == .typeMismatch ? .typeMismatch(type, context) : .dataCorrupted(context)
-        }
-        // The part of a superclass is read as null where it is missing.
-        error.missingMember = place.memberPath
-        return .valueNotFound(type, Context(error, at: place.codingPath))
+        let isNull = found.kind == .null
+        // The part of a superclass is read as null where it is missing. An error of another decoding, which the type has started,
+        // has another root.
+        error.missingMember = isNull ? place.memberPath : nil
+        let context = Context(error, at: place.codingPath)
+        guard !isNull else { return .valueNotFound(type, context) }
+        return error.code == .typeMismatch ? .typeMismatch(type, context) : .dataCorrupted(context)
     }
 
     static func missing(_ key: any CodingKey, at place: CodingPlace) -> DecodingError {

@@ -36,68 +36,28 @@ public struct StoredValueDecoder: Sendable {
         do {
             return try run.value(type, from: storedValue, at: .root)
         } catch {
-            throw SettingsError.decoding(error, of: storedValue, as: type, inside: run.failure.path)
+            throw SettingsError.decoding(error, of: storedValue, as: type)
         }
     }
 }
 
 // MARK: - The decoder of a type
 
-/// The innermost part of the value whose decoding has thrown an error.
-///
-/// A type's `init(from:)` may throw an error of its own, which does not say where it was thrown.
-final class FailedPart: Sendable {
-    private struct Failure {
-        var path: [SettingsError.PathComponent]
-        /// The description by which an error is recognized on its way outward.
-        ///
-        /// It may quote the value, so no message contains it.
-        var error: String
-    }
-
-    private let latest = Locked<Failure?>(nil)
-
-    /// Notes that the decoding of a part has thrown an error, unless it is that of a part inside.
-    func note(_ error: any Error, at place: CodingPlace) {
-        let failure = Failure(
-            path: place.codingPath.map(SettingsError.PathComponent.init),
-            error: "\(type(of: error)) \(error)"
-        )
-        latest.withLock { latest in
-            if let known = latest, known.error == failure.error, known.path.starts(with: failure.path) { return }
-            latest = failure
-        }
-    }
-
-    /// The path of the part; empty when none was noted.
-    var path: [SettingsError.PathComponent] { latest.withLock { $0?.path } ?? [] }
-}
-
 /// The state that all decoders of one call share.
 struct DecodingRun {
     let userInfo: [CodingUserInfoKey: any Sendable]
-    let failure = FailedPart()
 
     func value<Value: Decodable>(
         _ type: Value.Type,
         from storedValue: StoredValue,
         at place: CodingPlace
     ) throws -> Value {
-        if let leaf = type as? any CodingLeaf.Type, let value = try convert(leaf, storedValue, place) as? Value {
-            return value
-        }
-        guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: type, found: storedValue, at: place) }
         do {
+            if let leaf = type as? any CodingLeaf.Type, let value = try leaf.init(storedValue: storedValue) as? Value {
+                return value
+            }
+            guard !place.isTooDeep else { throw SettingsError.tooDeep }
             return try Value(from: NodeDecoder(storedValue: storedValue, place: place.entered(by: type), run: self))
-        } catch {
-            failure.note(error, at: place)
-            throw error
-        }
-    }
-
-    func convert<Leaf: CodingLeaf>(_ type: Leaf.Type, _ storedValue: StoredValue, _ place: CodingPlace) throws -> Leaf {
-        do {
-            return try Leaf(storedValue: storedValue)
         } catch let error as SettingsError {
             throw DecodingError.stating(error, reading: type, found: storedValue, at: place)
         }
@@ -142,11 +102,11 @@ struct NodeDecoder: Decoder, SingleValueDecodingContainer {
     }
 
     func decode(_ type: Int128.Type) throws -> Int128 {
-        try run.convert(type, storedValue, place)
+        try run.value(type, from: storedValue, at: place)
     }
 
     func decode(_ type: UInt128.Type) throws -> UInt128 {
-        try run.convert(type, storedValue, place)
+        try run.value(type, from: storedValue, at: place)
     }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
@@ -171,11 +131,11 @@ struct KeyedNodeDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 {
-        try run.convert(type, entry(key), place.inside(key))
+        try run.value(type, from: entry(key), at: place.inside(key))
     }
 
     func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 {
-        try run.convert(type, entry(key), place.inside(key))
+        try run.value(type, from: entry(key), at: place.inside(key))
     }
 
     func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
@@ -231,11 +191,11 @@ struct UnkeyedNodeDecoder: UnkeyedDecodingContainer {
     }
 
     mutating func decode(_ type: Int128.Type) throws -> Int128 {
-        try advance(type) { try $2.convert(type, $0, $1) }
+        try advance(type) { try $2.value(type, from: $0, at: $1) }
     }
 
     mutating func decode(_ type: UInt128.Type) throws -> UInt128 {
-        try advance(type) { try $2.convert(type, $0, $1) }
+        try advance(type) { try $2.value(type, from: $0, at: $1) }
     }
 
     mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {

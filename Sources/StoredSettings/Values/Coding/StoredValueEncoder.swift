@@ -274,21 +274,18 @@ final class EncodingRun {
     }
 
     func storedValue<Value: Encodable>(of value: Value, at place: CodingPlace) throws -> StoredValue {
-        if let leaf = value as? any CodingLeaf {
-            do {
-                return try leaf.storedValue()
-            } catch let error as SettingsError {
-                throw EncodingError.stating(error, writing: value, at: place.codingPath)
+        do {
+            if let leaf = value as? any CodingLeaf { return try leaf.storedValue() }
+            guard !place.isTooDeep else { throw SettingsError.tooDeep }
+            let node = EncodingNode()
+            try value.encode(to: NodeEncoder(node: node, place: place.entered, run: self))
+            let storedValue = node.storedValue
+            if case .array(let elements) = storedValue, let type = Value.self as? any StablyOrdered.Type {
+                return .array(type.ordered(elements))
             }
+            return storedValue
+        } catch let error as SettingsError {
+            throw EncodingError.stating(error, writing: value, at: place.codingPath)
         }
-        guard !place.isTooDeep else { throw EncodingError.stating(.tooDeep, writing: value, at: place.codingPath) }
-
-        let node = EncodingNode()
-        try value.encode(to: NodeEncoder(node: node, place: place.entered, run: self))
-        let storedValue = node.storedValue
-        if case .array(let elements) = storedValue, let type = Value.self as? any StablyOrdered.Type {
-            return .array(type.ordered(elements))
-        }
-        return storedValue
     }
 }
