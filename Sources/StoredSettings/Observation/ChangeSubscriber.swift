@@ -179,12 +179,9 @@ struct SubscriberTable {
         return Array(ofSomeKeys.values) + Array(ofEveryKey.values)
     }
 
-    /// Offers a commit to the subscribers of its keys.
+    /// Offers a commit to the subscribers of its keys, and returns those to wake.
     ///
-    /// - Parameters:
-    ///   - commit: The commit.
-    ///   - isQuiet: Whether the current task suppresses notifications.
-    /// - Returns: The subscribers to wake.
+    /// If `isQuiet`, the current task suppresses notifications.
     func offer(_ commit: StoreCommit, isQuiet: Bool = false) -> StoreDelivery {
         if isQuiet {
             for change in commit.changes {

@@ -140,12 +140,7 @@ extension Setting {
         box.layers?.files == nil ? box.reading(of: change.new) : box.currentReading
     }
 
-    /// The value before a change.
-    ///
-    /// - Parameters:
-    ///   - change: The change.
-    ///   - known: The last value of the subscriber.
-    /// - Returns: The value.
+    /// The value before a change, if `known` is the last value of the subscriber.
     private func oldReading(of change: StoredValueChange, _ known: SettingBox<Value>.Reading?)
         -> SettingBox<Value>.Reading
     {
@@ -157,11 +152,6 @@ extension Setting {
     }
 
     /// The change of this setting's value that follows from a change of the stored value; `nil` when the value is equal.
-    ///
-    /// - Parameters:
-    ///   - change: The change.
-    ///   - last: The last value of the subscriber.
-    /// - Returns: The change.
     func change(_ change: StoredValueChange, after last: LastReading<Value>) -> SettingChange<Value>? {
         let new = newReading(of: change)
         let known = last.note(new)

@@ -26,7 +26,7 @@ extension SettingsSuite {
             let trackers = (repeat TrackedSetting(each settings, for: engine))
             var all: [any ChangeTracking] = []
             for tracker in repeat each trackers { all.append(tracker) }
-            return (all, { (repeat (each trackers).value) })
+            return ({ [all] in all.readAll(keys, of: engine) }, { (repeat (each trackers).value) })
         }
     }
 
@@ -38,8 +38,8 @@ extension SettingsSuite {
     public struct TupleValues<Element>: AsyncSequence, Sendable {
         fileprivate let engine: SettingsEngine
         fileprivate let keys: Set<String>
-        /// Returns a tracker of each setting, and the function that returns their current values.
-        fileprivate let track: @Sendable () -> ([any ChangeTracking], () -> Element)
+        /// Returns a function that reads all settings, and one that returns their current values.
+        fileprivate let track: @Sendable () -> (readAll: () -> Bool, current: () -> Element)
 
         /// Starts with the current values.
         public func makeAsyncIterator() -> Iterator {
@@ -49,20 +49,17 @@ extension SettingsSuite {
         /// The values for one loop.
         public struct Iterator: AsyncIteratorProtocol {
             private let subscription: ChangeSubscription<StoredValueChange>
-            private let engine: SettingsEngine
-            private let keys: Set<String>
-            private let trackers: [any ChangeTracking]
+            private let readAll: () -> Bool
             private let current: () -> Element
             private var isFirst = true
 
             fileprivate init(_ sequence: TupleValues) {
                 let (engine, keys) = (sequence.engine, sequence.keys)
-                (self.engine, self.keys) = (engine, keys)
                 let storage = StreamSubscriber { StoredValueChange(ofAnyOf: keys, in: $0) }
                 subscription = ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage))
                 // After the subscription: a change in between is in both, and is then equal to what was read.
-                (trackers, current) = sequence.track()
-                _ = trackers.readAll(keys, of: engine)
+                (readAll, current) = sequence.track()
+                _ = readAll()
             }
 
             /// The next values; `nil` when the task is canceled or the suite is finished.
@@ -72,7 +69,7 @@ extension SettingsSuite {
                     return Task.isCancelled ? nil : current()
                 }
                 while await subscription.storage.next(isolation: actor) != nil {
-                    if trackers.readAll(keys, of: engine) { return current() }
+                    if readAll() { return current() }
                 }
                 return nil
             }

@@ -18,9 +18,6 @@ extension [any ChangeTracking] {
     /// The stored values must be those of now, too: older ones and the layers, or layers of different moments, may be a
     /// combination that never was. The subscriber has been offered every change that is stored by now.
     ///
-    /// - Parameters:
-    ///   - keys: The keys of the settings.
-    ///   - engine: The engine of the subscriber.
     /// - Returns: Whether a value has changed.
     func readAll(_ keys: Set<String>, of engine: SettingsEngine) -> Bool {
         for _ in 0..<LayerList.maximumOfReads {
@@ -39,20 +36,20 @@ extension [any ChangeTracking] {
 ///
 /// Unchecked: an iterator belongs to one loop, and the calls of an observer do not overlap.
 final class TrackedSetting<Value: Sendable>: ChangeTracking, @unchecked Sendable {
-    private let box: SettingBox<Value>
+    /// Owns the engine, which its box does not.
+    private let setting: Setting<Value>
     /// Whether the setting belongs to the suite of the subscriber, so that its changes arrive here.
     private let isOwn: Bool
     private var reading: SettingBox<Value>.Reading
     private var next: SettingBox<Value>.Reading?
-    /// Owns the engine, which the box does not.
-    private let setting: Setting<Value>
 
     init(_ setting: Setting<Value>, for engine: SettingsEngine) {
         self.setting = setting
-        box = setting.box
         isOwn = setting.engine === engine
         reading = setting.box.currentReading
     }
+
+    private var box: SettingBox<Value> { setting.box }
 
     var value: Value { reading.value }
 

@@ -10,12 +10,6 @@ extension SettingsError {
     ///
     /// The message repeats only facts that this library has stated. The message of any other error may quote the value,
     /// so only the kind, the path and the types are taken from it.
-    ///
-    /// - Parameters:
-    ///   - error: The error.
-    ///   - root: The value that was decoded.
-    ///   - type: The type that was decoded.
-    /// - Returns: The error to throw.
     static func decoding(_ error: any Error, of root: StoredValue, as type: Any.Type) -> SettingsError {
         guard let coding = error as? DecodingError, let context = coding.context else {
             return wrapping(error, as: .invalidValue)
