@@ -27,18 +27,12 @@ extension Setting {
         initial: Bool = false,
         _ onChange: @escaping @Sendable (SettingChange<Value>) -> Void
     ) -> SettingObservation {
-        let known = knownValues
-        let change: @Sendable (StoreCommit) -> StoredValueChange? = { commit in
-            known.map { $0.change(commit) } ?? StoredValueChange(of: commit)
-        }
         let last = LastReading<Value>()
-        // Until the value that changes start from is known, changes wait.
-        let subscriber = CallbackSubscriber(isDelivering: true, change) { change in
-            if let change = self.change(change, after: last) { onChange(change) }
+        let (subscriber, id, value) = subscribe { change in
+            CallbackSubscriber(change) { change in
+                if let change = self.change(change, after: last) { onChange(change) }
+            }
         }
-        let (id, value) =
-            known.map { (engine.addSubscriber(subscriber, forKeys: storedKeys.all), $0.begin(with: engine.contents())) }
-            ?? engine.addSubscriber(subscriber, forKey: key)
         let observation = SettingObservation(subscriber, id: id, engine: engine)
         let reading = box.consistentReading(of: value, isReported: initial)
         last.note(reading)
@@ -189,12 +183,13 @@ final class LifetimeTies: Sendable {
 
 /// Calls a closure for changes, in order and on one thread at a time.
 ///
-/// Changes that arrive during a call are merged into one pending change.
+/// Changes that arrive during a call are merged into one pending change. So are those that arrive until the first call of
+/// ``endDelivery()``, before which the value that changes start from is not known.
 final class CallbackSubscriber: CallbackReceiver {
     private struct State {
         var pending: StoredValueChange?
         var tie: LifetimeTie?
-        var isDelivering: Bool
+        var isDelivering = true
         var isFinished = false
         var isInvalid = false
 
@@ -209,20 +204,17 @@ final class CallbackSubscriber: CallbackReceiver {
         }
     }
 
-    private let state: Locked<State>
+    private let state = Locked(State())
     private let change: @Sendable (StoreCommit) -> StoredValueChange?
     private let callback: @Sendable (StoredValueChange) -> Void
 
     /// - Parameters:
-    ///   - isDelivering: Whether the caller delivers the first change itself, and then calls ``endDelivery()``.
     ///   - change: Returns the change that a commit makes for this subscriber; `nil` for none.
     ///   - callback: Called for each change.
     init(
-        isDelivering: Bool,
         _ change: @escaping @Sendable (StoreCommit) -> StoredValueChange?,
         callback: @escaping @Sendable (StoredValueChange) -> Void
     ) {
-        state = Locked(State(isDelivering: isDelivering))
         self.change = change
         self.callback = callback
     }

@@ -112,21 +112,28 @@ extension Setting.Values.Iterator: Sendable {}
 extension Setting.Changes.Iterator: Sendable {}
 
 extension Setting {
-    /// Adds a subscriber, which receives every change after the value that is returned.
-    func subscribe() -> (ChangeSubscription<StoredValueChange>, StoredValue?) {
-        guard let known = knownValues else {
-            let storage = StreamSubscriber(StoredValueChange.init(of:))
-            let (id, value) = engine.addSubscriber(storage, forKey: key)
-            return (ChangeSubscription(storage, in: engine, id: id), value)
-        }
-        let storage = StreamSubscriber { known.change($0) }
-        let id = engine.addSubscriber(storage, forKeys: storedKeys.all)
-        return (ChangeSubscription(storage, in: engine, id: id), known.begin(with: engine.contents()))
+    /// Adds a stream, which receives every change after the value that is returned.
+    private func subscribe() -> (ChangeSubscription<StoredValueChange>, StoredValue?) {
+        let (storage, id, value) = subscribe { StreamSubscriber($0) }
+        return (ChangeSubscription(storage, in: engine, id: id), value)
     }
 
-    /// What a subscriber knows of a renamed setting; `nil` for a setting that has one key.
-    var knownValues: KnownValues? {
-        box.key.storedKeys.old.isEmpty ? nil : KnownValues(box.key.storedKeys)
+    /// Adds a subscriber, which receives every change after the value that is returned.
+    ///
+    /// - Parameter makeSubscriber: Creates the subscriber with the function that returns the change that a commit makes for it.
+    /// - Returns: The subscriber, its identifier, and the stored value.
+    func subscribe<Subscriber: ChangeSubscriber>(
+        _ makeSubscriber: (@escaping @Sendable (StoreCommit) -> StoredValueChange?) -> Subscriber
+    ) -> (Subscriber, SettingsEngine.SubscriberID, StoredValue?) {
+        guard !storedKeys.old.isEmpty else {
+            let subscriber = makeSubscriber(StoredValueChange.init(of:))
+            let (id, value) = engine.addSubscriber(subscriber, forKey: key)
+            return (subscriber, id, value)
+        }
+        let known = KnownValues(storedKeys)
+        let subscriber = makeSubscriber { known.change($0) }
+        let id = engine.addSubscriber(subscriber, forKeys: storedKeys.all)
+        return (subscriber, id, known.begin(with: engine.contents()))
     }
 
     /// Whether descriptions contain no value.

@@ -54,8 +54,7 @@ extension SettingsSuite {
         let engine = engine
         let keys = Set(settings.flatMap(\.storedKeys.all))
         let trackers = settings.map { $0.tracker(for: engine) }
-        // Until the values that changes start from are known, changes wait.
-        let subscriber = CallbackSubscriber(isDelivering: true) {
+        let subscriber = CallbackSubscriber {
             StoredValueChange(ofAnyOf: keys, in: $0)
         } callback: { _ in
             if trackers.readAll(keys, of: engine) { onChange() }
