@@ -174,22 +174,8 @@ extension SettingsSuite {
 // See Documentation/Decisions/Keys-and-declarations.md, "A setting takes the standard suite once".
 
 extension SettingsSuite {
-    private enum Choice {
-        case open
-        case bootstrapped(SettingsSuite)
-        case used(SettingsSuite)
-
-        mutating func use() -> SettingsSuite? {
-            switch self {
-            case .open: return nil
-            case .bootstrapped(let suite), .used(let suite):
-                self = .used(suite)
-                return suite
-            }
-        }
-    }
-
-    private static let choice = Locked<Choice>(.open)
+    /// The standard suite of this process, once it was bootstrapped or used.
+    private static let chosen = Locked<SettingsSuite?>(nil)
 
     /// The suite of every setting that names no other suite.
     ///
@@ -199,23 +185,21 @@ extension SettingsSuite {
     /// when the setting is created.
     public static var standard: SettingsSuite {
         if let replacement = replacement(forSuiteNamed: nil) { return replacement }
-        let suite = usedChoice ?? use(SettingsSuite(unreplaced: SettingsEnvironment.process.standardSuiteName))
+        let suite =
+            chosen.withLock(\.self) ?? choose(SettingsSuite(unreplaced: SettingsEnvironment.process.standardSuiteName))
         return Self.replacement(forSuiteNamed: suite.name) ?? suite
     }
 
-    /// The suite that was chosen, which is in use from now on; `nil` if none was.
-    private static var usedChoice: SettingsSuite? {
-        choice.withLock { $0.use() }
-    }
-
-    /// Uses a suite, unless another thread has chosen one meanwhile.
+    /// Chooses a suite, unless another thread has chosen one meanwhile.
     ///
     /// The suite is created under no lock: that may call a reporter, which may use settings.
-    private static func use(_ suite: SettingsSuite) -> SettingsSuite {
-        choice.withLock { choice in
-            if let other = choice.use() { return other }
-            choice = .used(suite)
-            return suite
+    ///
+    /// - Returns: The suite that is chosen.
+    private static func choose(_ suite: SettingsSuite) -> SettingsSuite {
+        chosen.withLock { chosen in
+            let first = chosen ?? suite
+            chosen = first
+            return first
         }
     }
 
@@ -227,12 +211,12 @@ extension SettingsSuite {
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/standardAlreadyChosen`` when the standard suite has been
     ///   chosen or used before, because settings would then be stored in two places.
     public static func bootstrapStandard(_ suite: SettingsSuite) throws {
-        let isLate = choice.withLock { choice in
-            guard case .open = choice else { return true }
-            choice = .bootstrapped(suite)
-            return false
+        let isFirst = chosen.withLock { chosen in
+            guard chosen == nil else { return false }
+            chosen = suite
+            return true
         }
-        guard !isLate else {
+        guard isFirst else {
             throw SettingsError(
                 .standardAlreadyChosen,
                 fact: "the standard suite has been chosen or used already",
