@@ -195,27 +195,21 @@ extension SettingsSuite {
         let (loan, scope) = (TransactionLoan(for: offer), TransactionScope())
         let suspended = SuspendedOperation(engine.suspendedWrites)
         let task = suspended.start {
-            loan.end(with: Swift.Result { try suspended.perform { try self.transaction { try loan.lend(&$0) } } })
+            defer { loan.end() }
+            try suspended.perform { try self.transaction { try loan.lend(&$0) } }
         }
         defer { scope.performPostponed() }
         var outcome = Swift.Result<Result, any Error>.failure(MissedOffer())
-        while true {
-            // The body is not in this closure, which leaves the actor of the caller.
-            let event = await withTaskCancellationHandler {
-                await loan.nextEvent()
-            } onCancel: {
-                suspended.cancel(task)
-            }
-            switch event {
-            case .lent:
-                guard var transaction = loan.take() else { throw MissedOffer() }
-                outcome = Swift.Result { try scope.run { try body(&transaction) } }
-                loan.giveBack(outcome.map { _ in transaction })
-            case .ended(let result):
-                try result.get()
-                return try outcome.get()
-            }
+        // The body is not in this closure, which leaves the actor of the caller.
+        while var transaction = await withTaskCancellationHandler(
+            operation: { await loan.next() },
+            onCancel: { suspended.cancel(task) }
+        ) {
+            outcome = Swift.Result { try scope.run { try body(&transaction) } }
+            loan.giveBack(outcome.map { _ in transaction })
         }
+        try await task.value
+        return try outcome.get()
     }
 }
 
@@ -225,25 +219,19 @@ extension SettingsSuite {
 ///
 /// Unchecked: the state is accessed only while the lock of `signal` is held.
 private final class TransactionLoan: @unchecked Sendable {
-    /// What the task has to do.
-    enum Event {
-        case lent
-        case ended(Result<Void, any Error>)
-    }
-
     private enum State {
         case kept
         case offered(SettingsTransaction)
         case taken
         case returned(Result<SettingsTransaction, any Error>)
-        /// The task did not take the transaction in time.
-        case missed
+        /// The thread lends nothing anymore.
+        case over
     }
 
     private let signal = ThreadSignal()
     private var state = State.kept
-    private var event: Event?
-    private var task: CheckedContinuation<Event, Never>?
+    /// The task, while it waits for the thread.
+    private var task: CheckedContinuation<Void, Never>?
     /// How long the thread waits for the task to run, in seconds.
     private let offer: Double
     private let borrower = SystemCalls.currentThread()
@@ -266,10 +254,7 @@ private final class TransactionLoan: @unchecked Sendable {
     func lend(_ transaction: inout SettingsTransaction) throws {
         guard borrower != SystemCalls.currentThread() else { throw NoThread() }
         let end = SuspendingClock.Instant.now + .seconds(offer)
-        // A store may call the body again, whatever it has thrown.
-        guard !isMissed else { throw MissedOffer() }
-        signal.withLock { state = .offered(transaction) }
-        post(.lent)
+        change(to: .offered(transaction))
         transaction =
             try signal.withLock { () -> Result<SettingsTransaction, any Error> in
                 while true {
@@ -277,9 +262,9 @@ private final class TransactionLoan: @unchecked Sendable {
                     case .returned(let result):
                         state = .kept
                         return result
-                    case .offered where .now >= end:
-                        state = .missed
-                        return .failure(MissedOffer())
+                    // A store may call the body again, whatever it has thrown.
+                    case .over: return .failure(MissedOffer())
+                    case .offered where .now >= end: state = .over
                     case .offered: signal.wait(until: end)
                     default: signal.wait(until: .now + .seconds(offer))
                     }
@@ -288,40 +273,32 @@ private final class TransactionLoan: @unchecked Sendable {
             .get()
     }
 
-    func end(with result: Result<Void, any Error>) {
-        // Otherwise the task finds out itself.
-        if !isMissed { post(.ended(result)) }
-    }
+    func end() { change(to: .over) }
 
-    private var isMissed: Bool {
-        signal.withLock {
-            if case .missed = state { true } else { false }
-        }
-    }
-
-    private func post(_ new: Event) {
-        let waiting = signal.withLock {
-            if task == nil { event = new }
+    private func change(to new: State) {
+        let waiting = signal.withLock { () -> CheckedContinuation<Void, Never>? in
+            if case .over = state { return nil }
+            state = new
             return task.take()
         }
-        waiting?.resume(returning: new)
+        waiting?.resume()
     }
 
     // MARK: The task
 
-    nonisolated(nonsending) func nextEvent() async -> Event {
+    /// Waits for the transaction, and takes it; `nil` when the thread lends nothing anymore.
+    nonisolated(nonsending) func next() async -> SettingsTransaction? {
         await withCheckedContinuation { continuation in
-            let known = signal.withLock {
-                if event == nil { task = continuation }
-                return event.take()
+            let isWaiting = signal.withLock {
+                switch state {
+                case .offered, .over: return false
+                case .kept, .taken, .returned: task = continuation
+                }
+                return true
             }
-            if let known { continuation.resume(returning: known) }
+            if !isWaiting { continuation.resume() }
         }
-    }
-
-    /// Returns the transaction, unless the thread has stopped waiting for the task.
-    func take() -> SettingsTransaction? {
-        signal.withLock {
+        return signal.withLock {
             guard case .offered(let transaction) = state else { return nil }
             state = .taken
             return transaction
