@@ -42,22 +42,6 @@ struct PendingWrites {
     /// Otherwise they last as long as the process.
     private let isSavedLater: Bool
 
-    /// Whether a retry is scheduled.
-    ///
-    /// There is one at a time.
-    var isRetryScheduled: Bool {
-        get { retryMark == Forks.count + 1 }
-        set { retryMark = newValue ? Forks.count + 1 : 0 }
-    }
-
-    /// As in ``ScheduledFlag``: a forked child has no thread that performs the work its parent has scheduled.
-    private var retryMark = 0
-    private var retryDelay = PendingWrites.firstRetryDelay
-
-    /// In seconds.
-    private static let firstRetryDelay = 0.1
-    private static let longestRetryDelay = 2.0
-
     init(isSavedLater: Bool = true) {
         self.isSavedLater = isSavedLater
     }
@@ -87,14 +71,6 @@ struct PendingWrites {
     mutating func keep(_ value: StoredValue?, forKey key: String) {
         version += 1
         entries[key] = Entry(value: value, version: version)
-    }
-
-    /// The number of seconds before the next retry; `nil` when none is needed, or one is scheduled already.
-    mutating func nextRetry() -> Double? {
-        guard isFlushNeeded, !isRetryScheduled else { return nil }
-        isRetryScheduled = true
-        defer { retryDelay = min(retryDelay * 2, Self.longestRetryDelay) }
-        return retryDelay
     }
 
     /// Begins a commit.
@@ -145,7 +121,6 @@ struct PendingWrites {
     mutating func remove(_ key: String, upTo version: Version) -> Entry? {
         guard let entry = entries[key], entry.version <= version else { return nil }
         entries[key] = nil
-        if entries.isEmpty { retryDelay = Self.firstRetryDelay }
         return entry
     }
 

@@ -342,13 +342,17 @@ extension SettingsEngine {
 
     /// Schedules ``retry()`` while there are pending writes that can still be saved.
     func scheduleRetry() {
-        guard let delay = state.withLock({ $0.isFinished ? nil : $0.pendingWrites.nextRetry() }) else { return }
+        let isNeeded = state.withLock { !$0.isFinished && $0.pendingWrites.isFlushNeeded }
+        guard isNeeded, isRetryScheduled.set() else { return }
         // The work holds the engine: it alone has the values, and the suite that assigned them may be gone.
-        WorkScheduler.durable.after(delay) {
-            self.state.withLock { $0.pendingWrites.isRetryScheduled = false }
+        WorkScheduler.durable.after(Self.retryDelay) {
+            self.isRetryScheduled.clear()
             self.retry()
         }
     }
+
+    /// In seconds.
+    private static let retryDelay = 0.5
 }
 
 // MARK: - Rejected values

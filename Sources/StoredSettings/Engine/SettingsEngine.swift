@@ -41,6 +41,7 @@ package final class SettingsEngine: Sendable {
     let isObserved = Atomic(false)
     /// Whether a thread is about to save the pending writes.
     let isSavingInBackground = ScheduledFlag()
+    let isRetryScheduled = ScheduledFlag()
     /// The asynchronous operations that wait for other writers.
     let suspendedWrites = SuspendedOperations()
     /// Those that wait for the disk or the network.

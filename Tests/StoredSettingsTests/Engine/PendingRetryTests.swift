@@ -46,27 +46,6 @@ struct PendingRetryTests {
     private let reporter = RecordingReporter()
     private let full = SettingsError(.writeFailed, fact: "the disk is full", remedy: "make room")
 
-    @Test("the delays of retries grow up to two seconds, and begin anew when nothing is pending")
-    func delay() throws {
-        var pendingWrites = PendingWrites()
-        func next() -> Double? {
-            defer { pendingWrites.isRetryScheduled = false }
-            return pendingWrites.nextRetry()
-        }
-        for _ in 1...2 {
-            pendingWrites.keep(1, forKey: "a")
-            pendingWrites.keep(1, forKey: "b")
-            let first = try #require(next())
-            #expect(next() == first * 2)
-            _ = pendingWrites.remove("a", upTo: .max)
-            #expect(next() == first * 4)
-            _ = pendingWrites.remove("b", upTo: .max)
-            #expect(next() == nil)
-        }
-        pendingWrites.keep(1, forKey: "a")
-        #expect((0..<7).map { _ in next() } == [0.1, 0.2, 0.4, 0.8, 1.6, 2, 2])
-    }
-
     @Test("a value that is assigned while the one before is being given up is stored")
     func newerThanRefused() async throws {
         let store = RefusingStore()

@@ -243,7 +243,7 @@ struct PendingWritesTests {
         port.value = 3
         await suite.finish()
         #expect(suite.engine.state.withLock { $0.pendingWrites.count } == 1)
-        await eventually("no retry is scheduled") { !suite.engine.state.withLock { $0.pendingWrites.isRetryScheduled } }
+        await eventually("no retry is scheduled") { !suite.engine.isRetryScheduled.isSet }
     }
 
     @Test("a commit of another process between the last retry and its end is received")

@@ -113,7 +113,7 @@ struct UnavailableStoreTests {
         try outer.transaction { _ in port.value = 3 }
         #expect(port.value == 3)
         #expect(reporter.errors.map(\.code) == [.locationUnavailable])
-        #expect(!suite.engine.state.withLock { $0.pendingWrites.isRetryScheduled })
+        #expect(!suite.engine.isRetryScheduled.isSet)
     }
 
     @Test("a set during the transaction of another suite throws the error of this suite")
