@@ -285,8 +285,8 @@ extension Setting {
     /// - Throws: ``SettingsError`` when the value is rejected or cannot be saved; `CancellationError` when the task is canceled
     ///   before. Then nothing has changed.
     public nonisolated(nonsending) func set(_ value: Value) async throws {
-        try Task.checkCancellation()
-        try await write(try box.encode(value))
+        let stored = try box.encode(value)
+        try await engine.suspending { try write(stored) }
     }
 
     /// Removes the stored value, so that the default is used.
@@ -302,8 +302,7 @@ extension Setting {
     /// - Throws: ``SettingsError`` when the change cannot be saved; `CancellationError` when the task is canceled before. Then
     ///   nothing has changed.
     public nonisolated(nonsending) func reset() async throws {
-        try Task.checkCancellation()
-        try await write(nil)
+        try await engine.suspending { try write(nil) }
     }
 
     /// Atomically updates the value across threads and processes.
@@ -369,21 +368,6 @@ extension Setting {
             } else {
                 try engine.write(stored, forKey: key)
             }
-        } catch {
-            throw unsaved(error)
-        }
-    }
-
-    private nonisolated(nonsending) func write(_ stored: StoredValue?) async throws {
-        if try writeWithoutWaiting(stored) { return }
-        try await engine.suspending { try write(stored) }
-    }
-
-    private func writeWithoutWaiting(_ stored: StoredValue?) throws -> Bool {
-        do {
-            try suite.checkUnmanaged(box.key.storedKeys.all)
-            guard !isStoredUnderOldKey else { return false }
-            return try engine.writeWithoutWaiting(stored, forKey: key)
         } catch {
             throw unsaved(error)
         }

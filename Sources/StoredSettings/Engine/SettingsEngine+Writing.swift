@@ -56,7 +56,7 @@ extension SettingsEngine {
     /// Stores a value, unless that would have to wait for another thread or process.
     ///
     /// - Returns: Whether the value is stored.
-    func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
+    private func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
         guard isFree, !key.isEmpty, !isRestricted(key) else { return false }
         try value?.checkStorable(forKey: key)
         return try store.writeWithoutWaiting(value, forKey: key)
@@ -65,13 +65,8 @@ extension SettingsEngine {
     /// Whether a set has nothing to do but to store its value.
     private var isFree: Bool { state.isPlain && TransactionScope.current == nil }
 
-    /// Stores a value without throwing: reports a failure, and keeps the value as a pending write.
+    /// Stores a value without throwing: see ``assign(_:report:)``.
     func assign(_ value: StoredValue?, forKey key: String, report: @escaping @Sendable (SettingsError) -> Void) {
-        do {
-            if try writeWithoutWaiting(value, forKey: key) || writeLater(CollectionOfOne((key, value))) { return }
-        } catch {
-            return keep(CollectionOfOne((key: key, value: value)), after: error, report)
-        }
         assign(CollectionOfOne((key: key, value: value)), report: report)
     }
 
@@ -81,13 +76,19 @@ extension SettingsEngine {
         report: @escaping @Sendable (SettingsError) -> Void
     ) {
         do {
+            if edits.count == 1, let edit = edits.first, try writeWithoutWaiting(edit.value, forKey: edit.key) { return }
             if try writeLater(edits) { return }
             guard withUnsafeCurrentTask(body: { $0 != nil }) else { return try write(edits) }
-            try writeWithinLimit(edits)
+            // The thread may be one of the few that run tasks. While earlier values wait, another one need not try.
+            let isWaiting = isSavingInBackground.isSet
+            try WaitLimit.run(for: isWaiting ? .zero : Self.longestWaitInTask) { try write(edits) }
         } catch {
             keep(edits, after: error, report)
         }
     }
+
+    /// How long an assignment in a task may block its thread.
+    static let longestWaitInTask = Duration.milliseconds(20)
 
     /// Leaves assignments to a store that sends them later.
     ///
@@ -120,23 +121,14 @@ extension SettingsEngine {
                 let error = SettingsError.wrapping(error, as: .requirementNotMet)
                 return afterTransaction { report(error) }
             }
-            for edit in edits { keep(edit.value, forKey: edit.key, isRetried: !isBusy) }
+            keep(edits)
             if isBusy { return saveInBackground(report) }
+            scheduleRetry()
             // Without a place to store anything, every reporter was notified when the suite was opened.
             guard isStorageAvailable else { return }
             error.consequence = Self.consequence(ofPending: error.code)
         }
         afterTransaction { [error] in report(error) }
-    }
-
-    /// How long an assignment in a task may block its thread.
-    static let longestWaitInTask = Duration.milliseconds(20)
-
-    /// Stores values unless that takes long, because the thread may be one of the few that run tasks.
-    private func writeWithinLimit(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
-        // While earlier values wait, another one need not try.
-        let isWaiting = isSavingInBackground.isSet
-        try WaitLimit.run(for: isWaiting ? .zero : Self.longestWaitInTask) { try write(edits) }
     }
 
     /// Saves the pending writes on another thread, and reports a failure.
@@ -300,18 +292,19 @@ extension SettingsEngine {
         }
     }
 
-    private func keep(_ value: StoredValue?, forKey key: String, isRetried: Bool = true) {
-        // Values that other processes have stored before must not be mistaken for newer ones later.
-        storeVersion?.mustLook()
-        let delivery = withValue(forKey: key) { old, state in
-            state.pendingWrites.keep(value, forKey: key)
-            self.invalidate()
-            state.noteLocalChange()
-            let changes = PendingWrites.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
-            return self.checkedDelivery(of: changes, .local, state)
+    private func keep(_ edits: some Collection<(key: String, value: StoredValue?)>) {
+        for (key, value) in edits {
+            // Values that other processes have stored before must not be mistaken for newer ones later.
+            storeVersion?.mustLook()
+            let delivery = withValue(forKey: key) { old, state in
+                state.pendingWrites.keep(value, forKey: key)
+                self.invalidate()
+                state.noteLocalChange()
+                let changes = PendingWrites.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
+                return self.checkedDelivery(of: changes, .local, state)
+            }
+            afterTransaction { delivery.perform() }
         }
-        afterTransaction { delivery.perform() }
-        if isRetried { scheduleRetry() }
     }
 
     /// Runs work that calls observers or reporters: at once, or after the transaction whose body is the caller, or on another
