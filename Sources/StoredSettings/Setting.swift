@@ -46,8 +46,7 @@ public struct Setting<Value: Sendable>: Sendable {
         _ metadata: SettingMetadata,
         describe: (inout SettingDescription) -> Void
     ) {
-        let description = SettingDescription(describe)
-        let fingerprint = SettingFingerprint(default: value, description.conversion, description.validator)
+        let fingerprint = SettingDescription(describe).fingerprint?.with(default: value)
         let box = suite.declaredBox(named: name, fingerprint, metadata) {
             SettingKey(describing: $0, default: .fixed(value), $1, describe: describe)
         }
@@ -61,8 +60,7 @@ public struct Setting<Value: Sendable>: Sendable {
         _ metadata: SettingMetadata,
         describe: (inout SettingDescription) -> Void
     ) where Value == Wrapped? {
-        let description = SettingDescription(describe)
-        let fingerprint = SettingFingerprint(optional: description.conversion, description.validator)
+        let fingerprint = SettingDescription(describe).fingerprint?.optional
         let box = suite.declaredBox(named: name, fingerprint, metadata) {
             SettingKey<Wrapped?>(optional: $0, $1, describe: describe)
         }

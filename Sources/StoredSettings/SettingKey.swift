@@ -72,16 +72,23 @@ extension AnySettingKey: CustomReflectable {
 /// Unchecked for the reason given at ``AnySettingKey``.
 public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendable {
     let source: SettingDefault<Value>
-    private let definition: SettingDefinition<Value>
+    let metadata: SettingMetadata
+    private let functions: SettingFunctions<Value>
+    /// The fingerprint without the default, unless there is none.
+    private let definition: SettingFingerprint?
 
-    /// - Parameters:
-    ///   - name: The key.
-    ///   - source: The default.
-    ///   - definition: The conversion and the validator.
-    private init(_ name: String, default source: SettingDefault<Value>, _ definition: SettingDefinition<Value>) {
+    private init(
+        _ name: String,
+        default source: SettingDefault<Value>,
+        _ metadata: SettingMetadata,
+        _ functions: SettingFunctions<Value>,
+        _ definition: SettingFingerprint?
+    ) {
         self.source = source
+        self.metadata = metadata
+        self.functions = functions
         self.definition = definition
-        super.init(StoredKeys(name, old: definition.metadata.traits.oldKeys))
+        super.init(StoredKeys(name, old: metadata.traits.oldKeys))
     }
 
     convenience init(
@@ -90,7 +97,9 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
         _ metadata: SettingMetadata,
         describe: (inout SettingDescription) -> Void
     ) {
-        self.init(name, default: source, SettingDefinition(metadata, describe))
+        let description = SettingDescription(describe, hasFunctions: true)
+        let functions = description.functions(of: Value.self)
+        self.init(name, default: source, metadata, functions, description.fingerprint)
     }
 
     /// Creates an optional key without a default.
@@ -99,18 +108,20 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
         _ metadata: SettingMetadata,
         describe: (inout SettingDescription) -> Void
     ) where Value == Wrapped? {
-        self.init(name, default: .absent(nil), SettingDefinition<Wrapped>(metadata, describe).optional)
+        let description = SettingDescription(describe, hasFunctions: true)
+        let functions = description.functions(of: Wrapped.self).optional
+        self.init(name, default: .absent(nil), metadata, functions, description.fingerprint?.optional)
     }
 
     /// Creates the same definition with another default.
     convenience init(_ key: SettingKey, default value: Value) {
-        self.init(key.name, default: .fixed(value), key.definition)
+        self.init(key.name, default: .fixed(value), key.metadata, key.functions, key.definition)
     }
 
     /// Creates the definition of the same setting in a group, for the whole suite.
     convenience init(_ key: SettingKey, in group: SuiteGroup) {
         let metadata = group.metadata(key.metadata)
-        self.init(group.key(key.name), default: key.source, key.definition.with(metadata))
+        self.init(group.key(key.name), default: key.source, metadata, key.functions, key.definition)
     }
 
     override func observed(in suite: SettingsSuite) -> any ObservedSetting {
@@ -127,25 +138,20 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
         }
     }
 
-    var metadata: SettingMetadata { definition.metadata }
-    /// Whether the values have the stored form that their type defines.
-    var hasOwnConversion: Bool { definition.conversionFingerprint?.isOwn ?? false }
-    var conversion: SettingConversion<Value> { definition.functions.conversion }
-    var validator: Validator<Value> { definition.functions.validator }
+    var conversion: SettingConversion<Value> { functions.conversion }
+    var validator: Validator<Value> { functions.validator }
 
     /// Throws an error if a value is not valid.
     ///
     /// Every set calls this. A copy of the validator would make it find the metadata of a generic type first.
-    func validate(_ value: Value) throws { try definition.functions.validator.check?(value) }
+    func validate(_ value: Value) throws { try functions.validator.check?(value) }
 
     /// The fingerprint of the definition; `nil` for a setting that is not shared with another definition.
     var fingerprint: SettingFingerprint? {
-        let (conversion, validator) = (definition.conversionFingerprint, definition.validatorFingerprint)
-        return switch source {
-        case .fixed(let value): SettingFingerprint(default: value, conversion, validator)
+        switch source {
+        case .fixed(let value): definition?.with(default: value)
         case .computed: nil
-        // The definition is the optional's already.
-        case .absent: SettingFingerprint(default: (), conversion, validator)
+        case .absent: definition
         }
     }
 }

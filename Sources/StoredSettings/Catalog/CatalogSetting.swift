@@ -4,7 +4,7 @@ extension Setting: CatalogSetting {
     package var metadata: SettingMetadata { box.key.metadata }
     package var valueType: Any.Type { Value.self }
     package var schemaType: Any.Type? {
-        guard box.key.hasOwnConversion else { return nil }
+        guard box.key.conversion.isOwn else { return nil }
         if case .absent = box.key.source { return (Value.self as? any OptionalType.Type)?.wrappedType ?? Value.self }
         return Value.self
     }

@@ -316,13 +316,13 @@ extension SettingBox {
     /// The texts of all valid values if they are listed, or of all values of the type; `nil` for a type without a list of its
     /// values, and for a setting with a bridge.
     var choices: [String]? {
-        key.validator.valid?.choiceTexts ?? (key.hasOwnConversion ? Choices.texts(of: Value.self) : nil)
+        key.validator.valid?.choiceTexts ?? (key.conversion.isOwn ? Choices.texts(of: Value.self) : nil)
     }
 
     /// A description of the valid overrides of this setting, or of its valid values in a file of JSON.
     func validForm(inJSON: Bool = false) -> String {
         if let choices { return "one of \(choices.joined(separator: ", "))" }
-        let form = ValidForm(of: key.hasOwnConversion ? Value.self : nil, example: encoded(key.defaultValue))
+        let form = ValidForm(of: key.conversion.isOwn ? Value.self : nil, example: encoded(key.defaultValue))
         let isDictionary = Mirror(reflecting: key.defaultValue).displayStyle == .dictionary
         return form.text(in: key.validator.valid?.rangePhrase, isDictionary: isDictionary, inJSON: inJSON)
     }

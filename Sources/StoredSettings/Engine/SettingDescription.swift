@@ -2,9 +2,9 @@
 // See Documentation/Decisions/Reading.md, "Settings with one definition are shared".
 // See Documentation/Decisions/Values-and-JSON.md, "A Codable value is decoded over its default".
 
-/// How the values of a setting are converted, and which of them are valid.
+/// The description of a setting by its declaration: how its values are converted, and which of them are valid.
 ///
-/// A declaration describes its setting once, in a closure that completes a ``SettingDescription``:
+/// A declaration describes its setting once, in a closure that completes a description:
 ///
 /// ```
 /// Setting(name, default: value, suite: suite, metadata) {
@@ -12,65 +12,17 @@
 /// }
 /// ```
 ///
-/// The closure runs for the fingerprints alone, which find a setting that exists already. For a new setting it runs once
-/// more, with the functions, and the result is stored in the ``SettingKey``. So fingerprints and functions cannot differ,
+/// The closure runs for the fingerprint alone, which finds a setting that exists already. For a new setting it runs once
+/// more, with the functions, and the result is stored in the ``SettingKey``. So fingerprint and functions cannot differ,
 /// and the declaration of a known setting allocates nothing.
-struct SettingDefinition<Value: Sendable>: Sendable {
-    /// `nil` for a conversion that cannot be compared.
-    let conversionFingerprint: ConversionFingerprint?
-    /// `nil` for a validator that cannot be compared.
-    let validatorFingerprint: ValidatorFingerprint?
-    let functions: SettingFunctions<Value>
-    let metadata: SettingMetadata
-
-    private init(
-        _ conversionFingerprint: ConversionFingerprint?,
-        _ validatorFingerprint: ValidatorFingerprint?,
-        _ functions: SettingFunctions<Value>,
-        _ metadata: SettingMetadata
-    ) {
-        self.conversionFingerprint = conversionFingerprint
-        self.validatorFingerprint = validatorFingerprint
-        self.functions = functions
-        self.metadata = metadata
-    }
-
-    /// Creates the definition that a closure describes.
-    init(_ metadata: SettingMetadata, _ describe: (inout SettingDescription) -> Void) {
-        let description = SettingDescription(describe, hasFunctions: true)
-        guard let functions = description.functions as? SettingFunctions<Value> else {
-            preconditionFailure("Every description in this library calls values(of:) with the type of its setting.")
-        }
-        self.init(description.conversion, description.validator, functions, metadata)
-    }
-
-    /// The same definition with other help and traits.
-    func with(_ metadata: SettingMetadata) -> SettingDefinition {
-        SettingDefinition(conversionFingerprint, validatorFingerprint, functions, metadata)
-    }
-
-    /// The definition of an optional setting whose `nil` means that nothing is stored.
-    var optional: SettingDefinition<Value?> {
-        SettingDefinition<Value?>(
-            conversionFingerprint?.optional,
-            validatorFingerprint,
-            SettingFunctions(functions.conversion.optional, functions.validator.optional),
-            metadata
-        )
-    }
-}
-
-/// The description of a setting by its declaration.
 ///
 /// It is not generic, and its methods are: a generic type, and its methods, need the type's metadata at run time, and that
 /// lookup takes as long as the rest of a declaration.
 struct SettingDescription {
-    /// `nil` for a conversion that cannot be compared.
-    private(set) var conversion: ConversionFingerprint?
-    /// `nil` for a validator that cannot be compared.
-    private(set) var validator: ValidatorFingerprint?
-    /// ``SettingFunctions`` of the setting's type; `nil` in a description that has only fingerprints.
-    private(set) var functions: AnyObject?
+    /// `nil` for a conversion or a validator that cannot be compared.
+    private(set) var fingerprint: SettingFingerprint?
+    /// ``SettingFunctions`` of the setting's type; `nil` in a description that has only the fingerprint.
+    private var functions: AnyObject?
     private let hasFunctions: Bool
 
     init(_ describe: (inout SettingDescription) -> Void, hasFunctions: Bool = false) {
@@ -84,8 +36,7 @@ struct SettingDescription {
         in valid: (any ValidValues<Value> & Sendable)?,
         where validate: (@Sendable (Value) throws -> Bool)?
     ) {
-        conversion = .convertible
-        validator = validate == nil ? .values(valid) : nil
+        fingerprint = validate == nil ? SettingFingerprint(Fingerprint(), valid) : nil
         if hasFunctions { functions = SettingFunctions(.convertible(), in: valid, where: validate) }
     }
 
@@ -96,13 +47,19 @@ struct SettingDescription {
         in valid: (any ValidValues<Value> & Sendable)?,
         where validate: (@Sendable (Value) throws -> Bool)?
     ) {
-        conversion = .bridged(by: bridge)
-        validator = validate == nil ? .values(valid) : nil
+        fingerprint = validate == nil ? SettingFingerprint(Fingerprint(bridge), valid) : nil
         if hasFunctions { functions = SettingFunctions(.bridged(by: bridge), in: valid, where: validate) }
+    }
+
+    func functions<Value>(of type: Value.Type) -> SettingFunctions<Value> {
+        guard let functions = functions as? SettingFunctions<Value> else {
+            preconditionFailure("Every description in this library calls values(of:) with the type of its setting.")
+        }
+        return functions
     }
 }
 
-/// The conversion and the validator of a definition.
+/// The conversion and the validator of a setting.
 ///
 /// An object, so that a description of no type can hold it.
 final class SettingFunctions<Value: Sendable>: Sendable {
@@ -120,6 +77,9 @@ final class SettingFunctions<Value: Sendable>: Sendable {
     ) {
         self.init(conversion, Validator(in: valid, conversion, validate))
     }
+
+    /// The functions of an optional setting whose `nil` means that nothing is stored.
+    var optional: SettingFunctions<Value?> { SettingFunctions<Value?>(conversion.optional, validator.optional) }
 }
 
 /// The conversions between a setting's type and its stored values.
@@ -129,6 +89,8 @@ struct SettingConversion<Value: Sendable>: Sendable {
     let encode: @Sendable (Value) throws -> StoredValue?
     /// The type that converts: the values' own type, or the bridge.
     let converter: Any.Type
+    /// Whether the values have the stored form that their type defines.
+    let isOwn: Bool
 
     /// Returns a stored value as a person would write it: `10ms` for a duration that is stored as `0.01s`.
     func written(_ stored: StoredValue) -> StoredValue {
@@ -147,7 +109,8 @@ struct SettingConversion<Value: Sendable>: Sendable {
         SettingConversion(
             decode: { try bridge.value(from: $0) },
             encode: { try bridge.storedValue(from: $0) },
-            converter: Bridge.self
+            converter: Bridge.self,
+            isOwn: false
         )
     }
 
@@ -156,7 +119,8 @@ struct SettingConversion<Value: Sendable>: Sendable {
         SettingConversion<Value?>(
             decode: { try decode($0) },
             encode: { try $0.flatMap(encode) },
-            converter: converter
+            converter: converter,
+            isOwn: isOwn
         )
     }
 }
@@ -166,7 +130,8 @@ extension SettingConversion where Value: StoredValueConvertible {
         SettingConversion(
             decode: { try Value(storedValue: $0) },
             encode: { try $0.storedValue() },
-            converter: Value.self
+            converter: Value.self,
+            isOwn: true
         )
     }
 }
@@ -245,29 +210,39 @@ extension StoredValue {
 ///
 /// Closures cannot be compared, so a setting with a validator or a computed default has no fingerprint. The type is not
 /// generic, because every declaration creates one, and a lookup of generic metadata takes longer than the rest.
-struct SettingFingerprint: Equatable {
-    let conversion: ConversionFingerprint
-    let validator: ValidatorFingerprint
+struct SettingFingerprint {
+    private let conversion: Fingerprint
+    private let valid: Fingerprint
+    /// Whether `nil` means that nothing is stored.
+    private var isOptional = false
     /// The bits of the default, which the owner of this fingerprint keeps alive; `nil` if there are too many.
-    let defaultBits: Fingerprint?
+    private var defaultBits: Fingerprint?
 
-    init?<Value>(default value: Value, _ conversion: ConversionFingerprint?, _ validator: ValidatorFingerprint?) {
-        guard let conversion, let validator else { return nil }
-        self.conversion = conversion
-        self.validator = validator
-        defaultBits = Fingerprint(bitsOf: value)
+    /// Returns `nil` for a bridge or for valid values that cannot be compared.
+    init?(_ conversion: Fingerprint?, _ valid: (any ValidValues)?) {
+        let valid: Fingerprint? = if let valid { Fingerprint(valid) } else { Fingerprint() }
+        guard let conversion, let valid else { return nil }
+        (self.conversion, self.valid) = (conversion, valid)
     }
 
-    /// Creates the fingerprint of an optional setting without a default.
+    func with<Value>(default value: Value) -> SettingFingerprint {
+        var fingerprint = self
+        fingerprint.defaultBits = Fingerprint(bitsOf: value)
+        return fingerprint
+    }
+
+    /// The fingerprint of an optional setting without a default.
     ///
     /// The bits of `nil` are not all defined, so they are not part of it.
-    init?(optional wrapped: ConversionFingerprint?, _ validator: ValidatorFingerprint?) {
-        self.init(default: (), wrapped?.optional, validator)
+    var optional: SettingFingerprint {
+        var fingerprint = with(default: ())
+        fingerprint.isOptional = true
+        return fingerprint
     }
 
     /// Whether both stand for one setting if their defaults are the same.
     func isSame(exceptDefault other: SettingFingerprint) -> Bool {
-        conversion == other.conversion && validator == other.validator
+        conversion == other.conversion && valid == other.valid && isOptional == other.isOptional
     }
 
     /// Whether the defaults have the same bits.
@@ -278,38 +253,6 @@ struct SettingFingerprint: Equatable {
     }
 }
 
-/// A comparable description of how the values of a type are converted.
-struct ConversionFingerprint: Equatable {
-    private var bridge: Fingerprint?
-    private var isOptional = false
-
-    /// The type's own conversion.
-    static let convertible = ConversionFingerprint()
-
-    /// The conversion by a bridge; `nil` for a bridge that cannot be compared.
-    static func bridged(by bridge: some Sendable) -> ConversionFingerprint? {
-        Fingerprint(bridge).map { ConversionFingerprint(bridge: $0) }
-    }
-
-    /// Whether the type's own conversion is used, not a bridge.
-    var isOwn: Bool { bridge == nil }
-
-    /// The same conversion for an optional whose `nil` means that nothing is stored.
-    var optional: ConversionFingerprint { ConversionFingerprint(bridge: bridge, isOptional: true) }
-}
-
-/// A comparable description of the values that a setting accepts.
-struct ValidatorFingerprint: Equatable {
-    /// `nil` for every value.
-    private let values: Fingerprint?
-
-    /// The valid values, or every value; `nil` for those that cannot be compared.
-    static func values(_ values: (any ValidValues)?) -> ValidatorFingerprint? {
-        guard let values else { return ValidatorFingerprint(values: nil) }
-        return Fingerprint(values).map { ValidatorFingerprint(values: $0) }
-    }
-}
-
 /// The type and the bits of a small value.
 ///
 /// Padding may differ between equal values. Then the two count as different, which costs sharing but is never wrong.
@@ -317,6 +260,11 @@ struct Fingerprint: Equatable {
     private let type: ObjectIdentifier
     private var low: UInt64 = 0
     private var high: UInt64 = 0
+
+    /// Stands for the type's own conversion, and for all values.
+    init() {
+        type = ObjectIdentifier(Void.self)
+    }
 
     /// Returns `nil` for a type that is larger than 16 bytes or is not copied bit by bit.
     init?<Value>(_ value: Value) {
