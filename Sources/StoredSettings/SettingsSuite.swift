@@ -120,9 +120,7 @@ public struct SettingsSuite: Sendable {
     ) {
         let configuration = SuiteConfiguration.use(name)
         let reporter = reporter ?? configuration?.reporter ?? StandardErrorReporter.shared
-        let engine =
-            EngineRegistry.engine(named: name, reporter: reporter)
-            ?? .named(name, in: .process, reporter: reporter) { EngineRegistry.add($0, as: name) }
+        let engine = SettingsEngine.named(name, reporter: reporter)
         let layers =
             sources.isEmpty
             ? configuration?.layers(for: engine)

@@ -2,31 +2,14 @@
 
 import Synchronization
 
-/// The engines of suites that were opened by name, while they are in use.
-///
-/// Finding the file of a name takes system calls. A struct of settings that names its suite in each property would repeat
-/// them.
-enum EngineRegistry {
-    private static let engines = Locked(WeakTable<String, SettingsEngine>())
-
-    /// The engine of a suite that is open under its name.
-    static func engine(named name: String, reporter: any SettingsReporter) -> SettingsEngine? {
-        let engine = engines.withLock { $0[name] }
-        guard let engine, !engine.isFinished else { return nil }
-        engine.addReporter(reporter)
-        return engine
-    }
-
-    /// Adds an engine for ``engine(named:reporter:)`` to find.
-    static func add(_ engine: SettingsEngine, as name: String) {
-        let others = engines.withLock { $0.insert(engine, forKey: name) }
-        _ = consume others
-    }
-}
-
 extension SettingsEngine {
     /// The identity that two suites share with an engine.
     private enum Identity: Hashable {
+        /// The name of a suite that is open.
+        ///
+        /// Finding the file of a name takes system calls. A struct of settings that names its suite in each property would
+        /// repeat them.
+        case name(String)
         case file(path: FilePath)
         case store(ObjectIdentifier)
         case memory(name: String)
@@ -36,26 +19,31 @@ extension SettingsEngine {
     private static let ephemeral = Locked<[String: SettingsEngine]>([:])
 
     /// The engine of a suite that is opened by its name.
-    ///
-    /// - Parameters:
-    ///   - name: The name.
-    ///   - environment: The environment variables and the home directory, which determine the place of the file.
-    ///   - reporter: Receives failures that cannot be thrown.
-    ///   - register: Called with an engine whose values are in a file.
-    /// - Returns: The engine.
+    static func named(_ name: String, reporter: any SettingsReporter) -> SettingsEngine {
+        let known = engines.withLock { $0[.name(name)] }
+        if let known, !known.isFinished {
+            known.addReporter(reporter)
+            return known
+        }
+        let engine = named(name, in: .process, reporter: reporter)
+        if engine.isStorageAvailable {
+            let others = engines.withLock { $0.insert(engine, forKey: .name(name)) }
+            _ = consume others
+        }
+        return engine
+    }
+
+    /// The engine of a suite that is opened by its name, in the place that the environment determines.
     static func named(
         _ name: String,
         in environment: SettingsEnvironment,
-        reporter: any SettingsReporter,
-        register: (SettingsEngine) -> Void = { _ in }
+        reporter: any SettingsReporter
     ) -> SettingsEngine {
         switch SettingsLocation.directory(forSuite: name, in: environment) {
         case .success(let directory):
-            let engine = shared(forFileAt: directory.appending(SettingsLocation.fileName), reporter: reporter)
-            register(engine)
-            return engine
+            shared(forFileAt: directory.appending(SettingsLocation.fileName), reporter: reporter)
         case .failure(let error):
-            return inMemory(because: error, name: name, reporter: reporter)
+            inMemory(because: error, name: name, reporter: reporter)
         }
     }
 
@@ -63,16 +51,14 @@ extension SettingsEngine {
     static func shared(forFileAt path: FilePath, reporter: any SettingsReporter) -> SettingsEngine {
         let resolved = SettingsPath.identity(of: path, SystemCalls())
         let engine = shared(.file(path: resolved), ownsStore: true) { FileStore(path: path) }
-        engine.addReporter(reporter)
-        engine.observeStore()
+        engine.observeStore(reporter)
         return engine
     }
 
     /// The engine of a store that the user created.
     static func shared(for store: any SettingsStore, reporter: any SettingsReporter) -> SettingsEngine {
         let engine = shared(.store(ObjectIdentifier(store)), ownsStore: false) { store }
-        engine.addReporter(reporter)
-        engine.observeStore()
+        engine.observeStore(reporter)
         return engine
     }
 
@@ -89,7 +75,6 @@ extension SettingsEngine {
     static func inMemory(because cause: SettingsError, name: String, reporter: any SettingsReporter) -> SettingsEngine {
         let store = UnavailableStore(because: cause)
         let engine = shared(.memory(name: name), ownsStore: true) { store }
-        engine.observeStore()
         // The engine alone has the values, so it exists until the process ends.
         ephemeral.withLock { $0[name] = engine }
         if engine.addReporter(reporter) {
@@ -120,9 +105,10 @@ extension SettingsEngine {
 
     /// Receives the store's changes and failures from now on.
     ///
-    /// Every user of an engine calls this, although one call is enough. A store may report at once, so the first reporter
-    /// is added before.
-    private func observeStore() {
+    /// Every user of an engine calls this, although one call is enough. A store may report at once, so the reporter is added
+    /// before.
+    private func observeStore(_ reporter: any SettingsReporter) {
+        addReporter(reporter)
         store.setObserver(self)
     }
 }
