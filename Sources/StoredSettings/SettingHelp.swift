@@ -14,37 +14,31 @@ public struct SettingHelp: Sendable, Hashable {
     /// One sentence; empty for a setting without help.
     public let summary: String
     /// `nil` if all of them are empty, as in most declarations: then a declaration copies no more than the summary.
-    private let details: Details?
+    private let shared: Shared?
 
-    private final class Details: Sendable, Hashable {
-        let discussion: String
-        let valueName: String
-        let unit: String
+    private struct Details: Hashable {
+        var discussion = ""
+        var valueName = ""
+        var unit = ""
+    }
 
-        init(_ discussion: String, _ valueName: String, _ unit: String) {
-            (self.discussion, self.valueName, self.unit) = (discussion, valueName, unit)
-        }
+    /// One reference, so that a declaration copies no strings.
+    private indirect enum Shared: Hashable {
+        case details(Details)
+    }
 
-        static func == (left: Details, right: Details) -> Bool {
-            left === right
-                || (left.discussion, left.valueName, left.unit) == (right.discussion, right.valueName, right.unit)
-        }
-
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(discussion)
-            hasher.combine(valueName)
-            hasher.combine(unit)
-        }
+    private var details: Details {
+        if case .details(let details) = shared { details } else { Details() }
     }
 
     /// Further sentences, for the output that has room for them.
-    public var discussion: String { details?.discussion ?? "" }
+    public var discussion: String { details.discussion }
 
     /// A name for the value, such as `host`; empty for the name of its type.
-    public var valueName: String { details?.valueName ?? "" }
+    public var valueName: String { details.valueName }
 
     /// The unit of the value, such as `seconds`; empty for a value without a unit.
-    public var unit: String { details?.unit ?? "" }
+    public var unit: String { details.unit }
 
     /// Creates the help of a setting.
     ///
@@ -56,7 +50,7 @@ public struct SettingHelp: Sendable, Hashable {
     public init(_ summary: String, discussion: String = "", valueName: String = "", unit: String = "") {
         self.summary = summary
         let isShort = discussion.isEmpty && valueName.isEmpty && unit.isEmpty
-        details = isShort ? nil : Details(discussion, valueName, unit)
+        shared = isShort ? nil : .details(Details(discussion: discussion, valueName: valueName, unit: unit))
     }
 }
 

@@ -28,29 +28,21 @@ public struct SettingTraits: Sendable, Hashable {
         var environmentVariable: String?
     }
 
-    private final class SharedNames: Sendable, Hashable {
-        let names: Names
-
-        init(_ names: Names) {
-            self.names = names
-        }
-
-        static func == (left: SharedNames, right: SharedNames) -> Bool {
-            left === right || left.names == right.names
-        }
-
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(names)
-        }
+    /// One reference, so that a declaration copies no strings.
+    private indirect enum Shared: Hashable {
+        case names(Names)
     }
 
     private let flags: Flags
-    /// `nil` if there are none, as in most declarations: then a declaration copies no strings.
-    private let shared: SharedNames?
+    /// `nil` if there are none, as in most declarations.
+    private let shared: Shared?
+    private var names: Names? {
+        if case .names(let names) = shared { names } else { nil }
+    }
 
     private init(_ flags: Flags, _ names: Names?) {
         self.flags = flags
-        shared = names.map(SharedNames.init)
+        shared = names.map(Shared.names)
     }
 
     /// Whether there are names that the prefix of a group changes.
@@ -58,7 +50,7 @@ public struct SettingTraits: Sendable, Hashable {
 
     /// The traits of a setting in a group, whose names have the prefix of the group.
     func inGroup(_ group: SuiteGroup) -> SettingTraits {
-        guard var names = shared?.names else { return self }
+        guard var names else { return self }
         names.oldKeys = names.oldKeys.map(group.key)
         // The name of a group can consist of characters that are in no flag.
         let prefix = [OverrideName.flag(forKey: group.prefix)].filter { !$0.isEmpty }
@@ -75,16 +67,16 @@ public struct SettingTraits: Sendable, Hashable {
     }
 
     /// The keys that the setting had before, newest first.
-    package var oldKeys: [String] { shared?.names.oldKeys ?? [] }
+    package var oldKeys: [String] { names?.oldKeys ?? [] }
 
     /// What to use instead of a deprecated setting; `nil` for one that is not deprecated.
-    package var deprecation: String? { shared?.names.deprecation }
+    package var deprecation: String? { names?.deprecation }
 
     /// The name of the flag, without dashes; `nil` for the one that is derived from the key.
-    package var flag: String? { shared?.names.flag }
+    package var flag: String? { names?.flag }
 
     /// The name of the environment variable; `nil` for the one that is derived from the key.
-    package var environmentVariable: String? { shared?.names.environmentVariable }
+    package var environmentVariable: String? { names?.environmentVariable }
 
     /// Whether the value is secret: no text that the library makes for people contains it.
     public var isSecret: Bool { flags.contains(.secret) }
@@ -157,7 +149,7 @@ extension SettingTraits: ExpressibleByArrayLiteral {
         var names: Names?
         for element in elements {
             flags.formUnion(element.flags)
-            guard let new = element.shared?.names else { continue }
+            guard let new = element.names else { continue }
             let known = names ?? Names()
             names = Names(
                 oldKeys: known.oldKeys + new.oldKeys,
