@@ -38,12 +38,8 @@ extension SettingsEngine {
     /// The newest value of a setting, saved or pending.
     func value(for keys: StoredKeys) -> StoredValue? {
         guard !keys.old.isEmpty else { return value(forKey: keys.current) }
-        // A value that is moved meanwhile may be missed under each key.
-        for _ in 0..<Self.maximumReads {
-            let before = version
-            let value = keys.value { self.value(forKey: $0) }
-            if value != nil || version == before { return value }
-        }
+        if let value = value(forKey: keys.current) { return value }
+        // Of one moment: a value that is moved meanwhile may be missed under each key.
         let contents = contents()
         return keys.value { contents[$0] }
     }
@@ -53,15 +49,10 @@ extension SettingsEngine {
         for keys: StoredKeys,
         _ storeVersion: StoreVersion
     ) -> (value: StoredValue?, version: StoreVersion.Version) {
-        var (value, version) = valueAndVersion(forKey: keys.current, storeVersion)
-        guard value == nil, !keys.old.isEmpty else { return (value, version) }
-        for _ in 0..<Self.maximumReads {
-            value = self.value(for: keys)
-            // With an older version, the value is not cached.
-            if value != nil || storeVersion.isCurrent(version) { break }
-            version = valueAndVersion(forKey: keys.current, storeVersion).version
-        }
-        return (value, version)
+        let (current, version) = valueAndVersion(forKey: keys.current, storeVersion)
+        guard current == nil, !keys.old.isEmpty else { return (current, version) }
+        // If the version is older than the value, the value is not cached.
+        return (value(for: keys), version)
     }
 
     /// The first old key with a value, if the current key has one, too; `nil` if not.
@@ -71,9 +62,6 @@ extension SettingsEngine {
         let contents = contents()
         return contents[keys.current] == nil ? nil : keys.old.first { contents[$0] != nil }
     }
-
-    /// The number of times that a value is searched for while other values change all the time.
-    private static let maximumReads = 8
 
     /// Whether a value is stored under an old key.
     func isStoredUnderOldKey(_ keys: StoredKeys) -> Bool {
