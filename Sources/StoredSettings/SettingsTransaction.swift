@@ -62,11 +62,11 @@ extension SettingsTransaction {
     /// - Throws: ``SettingsError`` when the stored value cannot be decoded, or with ``SettingsError/Code/otherSuite``.
     public func value<Value>(of setting: Setting<Value>) throws -> Value {
         try check(setting)
-        let stored = setting.box.key.storedKeys.value(usedValue)
-        if stored == nil, let base = setting.box.baseReadingForChange { return base.value }
-        guard let own = stored ?? suite.engine.store.fallback(forKey: setting.key) else { return setting.defaultValue }
+        guard let stored = setting.box.key.storedKeys.value(usedValue) else {
+            return setting.box.fallbackReading(isReported: false, hasStoredValue: false, isForChange: true).value
+        }
         do {
-            return try setting.box.decode(own)
+            return try setting.box.decode(stored)
         } catch {
             var error = setting.box.unreadable(error)
             error.consequence = "the transaction changes nothing"

@@ -69,7 +69,7 @@ extension Setting: CatalogSetting {
     private func value(ofText text: String) throws -> (value: Value, base: Value?) {
         var base: Value?
         let value = try value(ofText: text) {
-            let value = box.valueBeneathOverrides
+            let value = box.readingBeneathOverrides(of: box.storedValue, isReported: false, isForChange: true).value
             base = value
             return value
         }
@@ -147,19 +147,6 @@ extension Setting: CatalogSetting {
 
     package func makeStoredValues() -> any StoredValueIterator {
         EncodedValues(self)
-    }
-}
-
-extension SettingBox {
-    /// The value without overrides, as an update receives it, or the one that is used instead of an unusable stored one.
-    fileprivate var valueBeneathOverrides: Value {
-        let stored = storedValue
-        do {
-            if let stored { return try decode(stored) }
-        } catch {
-            if let lastGood = stored.flatMap({ lastGoodReading(insteadOf: $0) }) { return lastGood.value }
-        }
-        return fallbackReading(isReported: false, hasStoredValue: stored != nil, isForChange: true).value
     }
 }
 

@@ -122,7 +122,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         guard let storeVersion = engine.storeVersion else { return unversionedValue }
         let (stored, version) = engine.valueAndVersion(for: key.storedKeys, storeVersion)
         guard ValueCache.fits(Value.self) else { return slotValue(stored, version, storeVersion) }
-        let value = value(of: stored)
+        let value = notedReading(of: stored).value
         writing.withLock { _ in
             // A value that is outdated by now must not replace a newer one.
             if storeVersion.isCurrent(version) { cache.store(value, version) }
@@ -137,8 +137,6 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     }
 
     /// Returns the value of a stored value that was just read for the readers' cache.
-    private func value(of stored: StoredValue?) -> Value { notedReading(of: stored).value }
-
     private func notedReading(of stored: StoredValue?) -> Reading {
         let reading = consistentReading(of: stored)
         startValue?.note { identity(of: reading) }
@@ -180,7 +178,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         // The version is read first. If it is older than the value, the next read decodes once more than necessary.
         let version = engine.version
         if let known = unversioned.withLock({ $0?.version == version ? $0 : nil }) { return known.value }
-        let value = value(of: storedValue)
+        let value = notedReading(of: storedValue).value
         let old = unversioned.withLock { unversioned in
             defer { unversioned = Unversioned(version: version, value: value) }
             return unversioned
@@ -205,36 +203,38 @@ extension SettingBox {
         var isFromSecretFile = false
     }
 
-    /// Returns the value of a stored value, and reports one that cannot be used.
+    /// Returns the value of a stored value.
     ///
     /// An override wins over it. If the stored value is unusable, the last good one is used. Without a stored value, and without
     /// a last good one, a base, the store's fallback or the default is used.
-    func reading(of stored: StoredValue?) -> Reading {
-        reading(of: stored, isReported: true)
-    }
-
-    /// Returns the value of a stored value that was read before, and reports nothing.
-    func quietReading(of stored: StoredValue?) -> Reading {
-        reading(of: stored, isReported: false)
-    }
-
-    private func reading(of stored: StoredValue?, isReported: Bool) -> Reading {
+    ///
+    /// - Parameters:
+    ///   - stored: The stored value.
+    ///   - isReported: Whether to report one that cannot be used.
+    /// - Returns: The value.
+    func reading(of stored: StoredValue?, isReported: Bool = true) -> Reading {
         // The check that needs no generic metadata comes first: most settings have no overrides.
         if layers != nil, let override = overrideReading(isReported: isReported) { return override }
+        return readingBeneathOverrides(of: stored, isReported: isReported)
+    }
+
+    /// Returns the value of a stored value without overrides, and without secrets for a change.
+    func readingBeneathOverrides(of stored: StoredValue?, isReported: Bool, isForChange: Bool = false) -> Reading {
+        guard let stored else {
+            return fallbackReading(isReported: isReported, hasStoredValue: false, isForChange: isForChange)
+        }
         do {
-            if let stored {
-                let value = try decode(stored)
-                if isReported { noteUsable(stored) }
-                return Reading(value: value, stored: stored)
-            }
+            let value = try decode(stored)
+            if isReported { noteUsable(stored) }
+            return Reading(value: value, stored: stored)
         } catch {
-            let lastGood = stored.flatMap { lastGoodReading(insteadOf: $0, isNoted: isReported) }
-            if isReported, let stored { report(error, about: stored, hasLastGood: lastGood != nil) }
-            var reading = lastGood ?? fallbackReading(isReported: isReported, hasStoredValue: true)
+            let lastGood = lastGoodReading(insteadOf: stored, isNoted: isReported)
+            if isReported { report(error, about: stored, hasLastGood: lastGood != nil) }
+            var reading =
+                lastGood ?? fallbackReading(isReported: isReported, hasStoredValue: true, isForChange: isForChange)
             reading.isOfUnusable = true
             return reading
         }
-        return fallbackReading(isReported: isReported, hasStoredValue: false)
     }
 
     func fallbackReading(isReported: Bool, hasStoredValue: Bool, isForChange: Bool = false) -> Reading {
@@ -390,19 +390,21 @@ extension SettingBox {
 
 extension SettingBox {
     /// Returns the value of the highest source above the store; `nil` when there is none.
+    ///
+    /// An access after a change reports the errors of the sources that precede the one in use.
     func overrideReading(isReported: Bool) -> Reading? {
-        usedReading(in: isReported ? overrideReadings : quietOverrideReadings)
+        usedReading(in: readings(of: layers?.overrides, layerCaches?.overrides, isReporting: isReported))
     }
 
-    /// Returns the value of the highest source beneath the store; `nil` when there is none.
+    /// Returns the value of the highest source beneath the store, as ``overrideReading(isReported:)``.
     func baseReading(isReported: Bool) -> Reading? {
-        usedReading(in: isReported ? baseReadings : quietBaseReadings)
+        usedReading(in: readings(of: layers?.bases, layerCaches?.bases, isReporting: isReported))
     }
 
     /// The same without secrets, for a change: no secret is copied into the store.
     ///
     /// Reads no secret file, because a change has the locks that other writers wait for.
-    var baseReadingForChange: Reading? {
+    private var baseReadingForChange: Reading? {
         guard let layers else { return nil }
         let snapshot = layers.snapshot
         let known = layerCaches?.bases.readings(in: snapshot, isReporting: false)
@@ -416,9 +418,6 @@ extension SettingBox {
                 Reading(value: value, stored: reading.stored, isFromSecretFile: reading.layer == .secretFile)
             }
     }
-
-    /// The value of now, with the layers of now.
-    var currentReading: Reading { consistentReading(of: storedValue) }
 
     /// Returns the value of a stored value that was just read, or of a newer one.
     ///
@@ -451,19 +450,12 @@ extension SettingBox {
         return read(stored)
     }
 
-    /// The readings of all sources above the store, highest precedence first.
-    ///
-    /// An access after a change reports the errors of the sources that precede the one in use.
-    var overrideReadings: [LayerReading<Value>] { readings(of: layers?.overrides, layerCaches?.overrides) }
-
-    /// The readings of all sources beneath the store, as ``overrideReadings``.
-    var baseReadings: [LayerReading<Value>] { readings(of: layers?.bases, layerCaches?.bases) }
-
-    /// The same, for a caller that returns or shows the errors itself.
+    /// The readings of all sources above the store, highest precedence first, for a caller that returns or shows the errors itself.
     var quietOverrideReadings: [LayerReading<Value>] {
         readings(of: layers?.overrides, layerCaches?.overrides, isReporting: false)
     }
 
+    /// The readings of all sources beneath the store, as ``quietOverrideReadings``.
     var quietBaseReadings: [LayerReading<Value>] {
         readings(of: layers?.bases, layerCaches?.bases, isReporting: false)
     }
@@ -471,15 +463,17 @@ extension SettingBox {
     private func readings(
         of sources: ArraySlice<LayerSource>?,
         _ cache: LayerCache<Value>?,
-        isReporting: Bool = true
+        isReporting: Bool
     ) -> [LayerReading<Value>] {
         guard let layers, let sources, let cache, !sources.isEmpty || !layers.problems.isEmpty else { return [] }
         if let known = cache.readings(in: layers.snapshot, isReporting: isReporting) { return known }
         let names = secretNames
         let snapshot = layers.snapshot(including: names, ofKey: key.name)
         let readings = sources.flatMap { self.readings(of: $0, snapshot, names) }
-        let warnings = sourceWarnings(of: readings, names)
-        store(readings, warnings, from: snapshot, in: cache, of: layers, isReporting: isReporting)
+        let problems = readings.problems() + sourceWarnings(of: readings, names)
+        if let old = cache.store(readings, from: snapshot, reporting: isReporting ? problems : nil) {
+            report(problems, insteadOf: old, in: layers)
+        }
         return readings
     }
 
@@ -503,17 +497,8 @@ extension SettingBox {
         return readings
     }
 
-    /// Stores readings, and reports the problems and warnings that are new.
-    private func store(
-        _ readings: [LayerReading<Value>],
-        _ warnings: [SettingsError],
-        from snapshot: LayerSnapshot,
-        in cache: LayerCache<Value>,
-        of layers: LayerList,
-        isReporting: Bool
-    ) {
-        let problems = readings.problems() + warnings
-        guard let old = cache.store(readings, from: snapshot, reporting: isReporting ? problems : nil) else { return }
+    /// Reports the problems and warnings that are new, and the end of others.
+    private func report(_ problems: [SettingsError], insteadOf old: [SettingsError], in layers: LayerList) {
         let messages = Set(problems.map(\.message))
         let settled = layers.forget(old.filter { !messages.contains($0.message) })
         let new = problems.filter(layers.isFirst)
@@ -550,7 +535,7 @@ extension SettingBox {
 
     /// The layer that is used instead of an unusable stored value.
     var phraseOfNextLayer: String {
-        guard layers != nil, let base = baseReadings.used()?.reading else { return "the default" }
+        guard layers != nil, let base = quietBaseReadings.used()?.reading else { return "the default" }
         return "the value of \(base.source)"
     }
 }

@@ -144,7 +144,7 @@ extension Setting {
     /// Layers that change are read as they are now. So the stored value must be that of now, too: with an older one, they may
     /// be a combination that never was. The subscriber has been offered every change that is stored by now.
     func newReading(of change: StoredValueChange) -> SettingBox<Value>.Reading {
-        box.layers?.files == nil ? box.reading(of: change.new) : box.currentReading
+        box.layers?.files == nil ? box.reading(of: change.new) : box.consistentReading(of: box.storedValue)
     }
 
     /// The value before a change, if `known` is the last value of the subscriber.
@@ -153,7 +153,7 @@ extension Setting {
     {
         // The layers before the change are not known anymore.
         if box.layers?.files != nil, let known { return known }
-        let reading = box.quietReading(of: change.old)
+        let reading = box.reading(of: change.old, isReported: false)
         // Which value was used instead of an unusable one, others may have changed since.
         return reading.isOfUnusable ? known ?? reading : reading
     }
