@@ -45,9 +45,6 @@ public struct SettingTraits: Sendable, Hashable {
         shared = names.map(Shared.names)
     }
 
-    /// Whether there are names that the prefix of a group changes.
-    var hasNames: Bool { shared != nil }
-
     /// The traits of a setting in a group, whose names have the prefix of the group.
     func inGroup(_ group: SuiteGroup) -> SettingTraits {
         guard var names else { return self }

@@ -43,12 +43,7 @@ final class SuiteGroup: Sendable {
         _ metadata: SettingMetadata,
         makeKey: (String, SettingMetadata) -> SettingKey<Value>
     ) -> SettingBox<Value> {
-        let name = key(name)
-        // Usually, there are no names, and nothing else is copied.
-        guard metadata.traits.hasNames else {
-            return whole.box(named: name, fingerprint, metadata) { makeKey(name, metadata) }
-        }
-        let metadata = self.metadata(metadata)
+        let (name, metadata) = (key(name), self.metadata(metadata))
         return whole.box(named: name, fingerprint, metadata) { makeKey(name, metadata) }
     }
 

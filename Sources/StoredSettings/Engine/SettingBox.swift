@@ -11,7 +11,6 @@ class AnySettingBox: @unchecked Sendable {
     let reporter: any SettingsReporter
     let layers: LayerList?
     let valueType: ObjectIdentifier
-    let keyID: ObjectIdentifier
     /// `nil` for a setting that is not shared.
     let fingerprint: SettingFingerprint?
     let metadata: SettingMetadata
@@ -29,7 +28,6 @@ class AnySettingBox: @unchecked Sendable {
         reporter = suite.reporter
         layers = suite.layers
         self.valueType = valueType
-        keyID = ObjectIdentifier(key)
         self.fingerprint = fingerprint
         self.metadata = metadata
         parts = suite.isObservable ? key.storedKeys.all.map(ObservedSettings.part) : []

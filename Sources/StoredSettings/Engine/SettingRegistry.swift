@@ -13,32 +13,12 @@ struct SettingRegistry {
     private var limit = leastLimit
 
     static let leastLimit = 1_024
-    /// The number of definitions of one key above which a search takes longer than a new box.
-    private static let maximumPerName = 16
 
     /// All boxes, to be released outside the lock.
     var all: [AnySettingBox] { boxes.values.flatMap(\.self) }
 
-    /// Searches for the setting of a key; runs no user code.
-    ///
-    /// - Returns: The box, or `nil`.
-    func box(for key: AnySettingKey, valueType: ObjectIdentifier, in suite: SettingsSuite) -> AnySettingBox? {
-        let id = ObjectIdentifier(key)
-        for box in boxes[key.name] ?? []
-        where box.keyID == id && box.valueType == valueType && box.belongs(to: suite) {
-            return box
-        }
-        return nil
-    }
-
     /// Searches for the setting of a declaration; runs no user code.
     ///
-    /// - Parameters:
-    ///   - name: The setting's key.
-    ///   - fingerprint: The declaration's fingerprint.
-    ///   - metadata: Its help and traits.
-    ///   - valueType: The type of the setting's values.
-    ///   - suite: The suite that stores the setting.
     /// - Returns: The box if it is certain, and otherwise the boxes that are the same apart from their default.
     func boxes(
         named name: String,
@@ -60,14 +40,10 @@ struct SettingRegistry {
 
     /// Adds a box.
     ///
-    /// - Parameters:
-    ///   - box: The box.
-    ///   - name: The setting's key.
     /// - Returns: Unused boxes, to be released outside the lock.
     mutating func insert(_ box: AnySettingBox, forKey name: String) -> [AnySettingBox] {
         var unused = boxes[name, default: []].removeUnused()
         count -= unused.count
-        guard boxes[name, default: []].count < Self.maximumPerName else { return unused }
         boxes[name, default: []].append(box)
         count += 1
         if count > limit {
@@ -109,15 +85,9 @@ extension SettingsEngine: LastGoodObserver {
 extension SettingsSuite {
     /// The box of a key's setting.
     func box<Value>(for key: SettingKey<Value>) -> SettingBox<Value> {
-        if let group {
-            return declaredBox(named: key.name, key.fingerprint, key.metadata) { _, _ in SettingKey(key, in: group) }
+        declaredBox(named: key.name, key.fingerprint, key.metadata) { _, _ in
+            group.map { SettingKey(key, in: $0) } ?? key
         }
-        let valueType = ObjectIdentifier(Value.self)
-        if let found = engine.settings.withLock({ $0.box(for: key, valueType: valueType, in: self) }) {
-            // The type of its values has been compared.
-            return unsafeDowncast(found, to: SettingBox<Value>.self)
-        }
-        return box(named: key.name, key.fingerprint, key.metadata) { key }
     }
 
     /// The box that all declarations of a setting share; it exists while the engine does.
@@ -161,6 +131,7 @@ extension SettingBox {
     ///
     /// One check alone may miss a difference: `-0.0 == 0.0`, and a conversion may leave something out.
     func hasDefault(equalTo other: SettingKey<Value>) -> Bool {
+        guard key !== other else { return true }
         let (value, other) = (key.defaultValue, other.defaultValue)
         guard let comparable = value as? any Equatable, comparable.isEqual(to: other) else { return false }
         guard let stored = encoded(value) else { return false }
