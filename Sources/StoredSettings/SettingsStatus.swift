@@ -46,30 +46,23 @@ extension SettingsSuite {
     /// A group has the status of its suite, and all suites with one store have the same. Getting it costs about as much as reading a
     /// value that is not cached. Only the first use of a suite in a file reads the disk.
     public var status: SettingsStatus {
-        let checkpoints = engine.store as? any CheckpointingStore
+        let file = engine.store as? FileStore
         // Reading the problem opens the journal, which has the time of the last checkpoint.
         let problem = engine.store.problem
         return SettingsStatus(
             problem: problem.map(naming),
             unsavedCount: engine.state.withLock { $0.pendingWrites.count },
-            failedCheckpointCount: checkpoints?.failedCheckpointCount ?? 0,
-            lastCheckpoint: checkpoints?.lastCheckpoint.map { Date(timeIntervalSince1970: Double($0) / 1_000_000_000) }
+            failedCheckpointCount: file?.failedCheckpointCount ?? 0,
+            lastCheckpoint: file?.lastCheckpoint.map { Date(timeIntervalSince1970: Double($0) / 1_000_000_000) }
         )
     }
 }
 
-/// A store that writes values to their final place in the background.
-protocol CheckpointingStore: SettingsStore {
-    /// The number of background checkpoints of this process that have failed since the last successful one.
-    var failedCheckpointCount: Int { get }
+extension FileStore {
+    fileprivate var failedCheckpointCount: Int { schedule.failureCount }
+
     /// When the last checkpoint of any process put its file in place, in nanoseconds since 1970; `nil` if that is unknown.
-    var lastCheckpoint: UInt64? { get }
-}
-
-extension FileStore: CheckpointingStore {
-    var failedCheckpointCount: Int { schedule.failureCount }
-
-    var lastCheckpoint: UInt64? {
+    fileprivate var lastCheckpoint: UInt64? {
         let time = peek { $0.journal.journal.flatMap { WrittenFile.timeOfLastChange(in: $0.page) } }
         return schedule.lastCheckpoint(at: time)
     }
