@@ -25,7 +25,7 @@ struct Validator<Value: Sendable>: Sendable {
         _ conversion: SettingConversion<Value>,
         _ validate: (@Sendable (Value) throws -> Bool)?
     ) {
-        let check = validate.map { Self.check($0) }
+        let check = validate.map { validate in { @Sendable value in try Self.check(value, by: validate) } }
         guard let valid else {
             self.init(nil, check: check)
             return
@@ -45,17 +45,9 @@ struct Validator<Value: Sendable>: Sendable {
         }
     }
 
-    private static func check(
-        _ validate: @escaping @Sendable (Value) throws -> Bool
-    ) -> @Sendable (Value) throws -> Void {
-        { value in
-            guard try verdict(of: validate, on: value) else { throw SettingsError.rejectedByValidator() }
-        }
-    }
-
-    private static func verdict(of validate: @Sendable (Value) throws -> Bool, on value: Value) throws -> Bool {
+    private static func check(_ value: Value, by validate: (Value) throws -> Bool) throws {
         do {
-            return try validate(value)
+            guard try validate(value) else { throw SettingsError.rejectedByValidator() }
         } catch var error as SettingsError {
             if error.remedy.isEmpty { error.remedy = SettingsError.rejectedByValidator().remedy }
             throw error
