@@ -57,29 +57,8 @@ extension Setting {
         problem = problem ?? engine.store.problem.map { box.naming($0, as: .readFailed) }
         problem = problem ?? suite.layers?.snapshot.problems.first
         let hidesStore = overrides.used() != nil || candidates.first?.layer == .lastGood
-        return explanation(candidates, over: Candidate(layer: .default, value: defaultValue), problem, hidesStore)
-    }
-
-    private func candidate(_ reading: LayerReading<Value>) -> Candidate? {
-        guard case .success(let value) = reading.result else { return nil }
-        return Candidate(layer: reading.layer, source: box.place(of: reading), value: value)
-    }
-
-    /// A layer with a value.
-    private struct Candidate {
-        var layer: SettingsLayer
-        var source: String?
-        var value: Value
-    }
-
-    private func explanation(
-        _ candidates: [Candidate],
-        over default: Candidate,
-        _ problem: SettingsError?,
-        _ hidesStore: Bool
-    ) -> SettingExplanation<Value> {
-        let used = candidates.first ?? `default`
-        let shadowed = candidates.isEmpty ? [] : candidates.dropFirst() + [`default`]
+        candidates.append(Candidate(layer: .default, value: defaultValue))
+        let (used, shadowed) = (candidates[0], candidates.dropFirst())
         return SettingExplanation(
             key: key,
             value: used.value,
@@ -93,6 +72,18 @@ extension Setting {
             text: text(of: used),
             shadowedText: shadowed.map { ", over \(phrase($0))" }.joined()
         )
+    }
+
+    private func candidate(_ reading: LayerReading<Value>) -> Candidate? {
+        guard case .success(let value) = reading.result else { return nil }
+        return Candidate(layer: reading.layer, source: box.place(of: reading), value: value)
+    }
+
+    /// A layer with a value.
+    private struct Candidate {
+        var layer: SettingsLayer
+        var source: String?
+        var value: Value
     }
 
     private var place: SettingsPersistence {
