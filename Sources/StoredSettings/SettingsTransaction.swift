@@ -94,11 +94,6 @@ extension SettingsTransaction {
         for edit in keys.edits(stored) { store[edit.key] = edit.value }
     }
 
-    /// The stored value of a setting, possibly under an old key.
-    func rawValue<Value>(of setting: Setting<Value>) -> StoredValue? {
-        setting.box.key.storedKeys.value { store[$0] }
-    }
-
     /// Changes a value in place.
     ///
     /// A base or a default that the closure leaves unchanged is not stored.
@@ -277,7 +272,7 @@ extension SettingsTransaction {
         from bridge: some StoredValueBridge<Value>
     ) throws {
         try check(setting)
-        guard let value = rawValue(of: setting) else { return }
+        guard let value = setting.box.key.storedKeys.value({ store[$0] }) else { return }
         do {
             try store(setting.box.encode(bridge.value(from: value)), for: setting)
         } catch {
