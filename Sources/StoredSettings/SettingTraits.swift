@@ -13,12 +13,12 @@
 ///
 /// They cost nothing when the setting is read.
 public struct SettingTraits: Sendable, Hashable {
-    private struct Flags: OptionSet, Hashable {
-        let rawValue: UInt8
-
-        static let secret = Flags(rawValue: 1)
-        static let requiresRestart = Flags(rawValue: 2)
-    }
+    /// Whether the value is secret: no text that the library makes for people contains it.
+    public private(set) var isSecret = false
+    /// Whether a change takes effect only when the program is started again.
+    package private(set) var requiresRestart = false
+    /// `nil` if there are none, as in most declarations.
+    private var shared: Shared?
 
     /// The traits that have strings.
     private struct Names: Hashable {
@@ -33,16 +33,15 @@ public struct SettingTraits: Sendable, Hashable {
         case names(Names)
     }
 
-    private let flags: Flags
-    /// `nil` if there are none, as in most declarations.
-    private let shared: Shared?
     private var names: Names? {
         if case .names(let names) = shared { names } else { nil }
     }
 
-    private init(_ flags: Flags, _ names: Names?) {
-        self.flags = flags
-        shared = names.map(Shared.names)
+    /// Creates an empty set of traits.
+    public init() {}
+
+    private init(_ names: Names) {
+        shared = .names(names)
     }
 
     /// The traits of a setting in a group, whose names have the prefix of the group.
@@ -55,12 +54,9 @@ public struct SettingTraits: Sendable, Hashable {
         names.environmentVariable = names.environmentVariable.map {
             (OverrideName.variable(forKey: group.prefix, prefix: "").map { $0 + "_" } ?? "") + $0
         }
-        return SettingTraits(flags, names)
-    }
-
-    /// Creates an empty set of traits.
-    public init() {
-        self.init([], nil)
+        var traits = self
+        traits.shared = .names(names)
+        return traits
     }
 
     /// The keys that the setting had before, newest first.
@@ -75,22 +71,24 @@ public struct SettingTraits: Sendable, Hashable {
     /// The name of the environment variable; `nil` for the one that is derived from the key.
     package var environmentVariable: String? { names?.environmentVariable }
 
-    /// Whether the value is secret: no text that the library makes for people contains it.
-    public var isSecret: Bool { flags.contains(.secret) }
-
     /// The text in place of a secret value.
     package static let redactedText = "••••"
-
-    /// Whether a change takes effect only when the program is started again.
-    package var requiresRestart: Bool { flags.contains(.requiresRestart) }
 }
 
 extension SettingTraits {
     /// The value is secret: explanations and catalogs show `••••` instead.
-    public static var secret: SettingTraits { SettingTraits(.secret, nil) }
+    public static var secret: SettingTraits {
+        var traits = SettingTraits()
+        traits.isSecret = true
+        return traits
+    }
 
     /// The program uses a change only after a restart, so explanations name changes that are not in use yet.
-    public static var requiresRestart: SettingTraits { SettingTraits(.requiresRestart, nil) }
+    public static var requiresRestart: SettingTraits {
+        var traits = SettingTraits()
+        traits.requiresRestart = true
+        return traits
+    }
 
     /// The setting had another key before.
     ///
@@ -103,7 +101,7 @@ extension SettingTraits {
     /// - Parameter keys: The old keys, newest first.
     /// - Returns: The trait.
     public static func renamed(from keys: String...) -> SettingTraits {
-        SettingTraits([], Names(oldKeys: keys))
+        SettingTraits(Names(oldKeys: keys))
     }
 
     /// The setting should no longer be used; ``SettingsCatalog/validate(unknownKeys:)`` reports a value that is set.
@@ -111,7 +109,7 @@ extension SettingTraits {
     /// - Parameter message: What to use instead, in one sentence.
     /// - Returns: The trait.
     public static func deprecated(_ message: String) -> SettingTraits {
-        SettingTraits([], Names(deprecation: message))
+        SettingTraits(Names(deprecation: message))
     }
 
     /// The setting has this flag on the command line instead of the one that is derived from its key.
@@ -121,7 +119,7 @@ extension SettingTraits {
     /// - Parameter name: The name, such as `listen-port`. Dashes at its beginning are left out.
     /// - Returns: The trait.
     public static func flag(_ name: String) -> SettingTraits {
-        SettingTraits([], Names(flag: name.hasPrefix("-") ? String(name.drop { $0 == "-" }) : name))
+        SettingTraits(Names(flag: name.hasPrefix("-") ? String(name.drop { $0 == "-" }) : name))
     }
 
     /// The setting has this environment variable instead of the one that is derived from its key.
@@ -131,31 +129,27 @@ extension SettingTraits {
     /// - Parameter name: The whole name, such as `PORT`. The prefix of the suite's source is not added.
     /// - Returns: The trait.
     public static func environment(_ name: String) -> SettingTraits {
-        SettingTraits([], Names(environmentVariable: name))
+        SettingTraits(Names(environmentVariable: name))
     }
 }
 
 extension SettingTraits: ExpressibleByArrayLiteral {
     /// Creates the traits of all elements; of two names of one kind, the last is used.
     public init(arrayLiteral elements: SettingTraits...) {
-        guard !elements.isEmpty else {
-            self.init()
-            return
-        }
-        var flags: Flags = []
-        var names: Names?
+        self.init()
         for element in elements {
-            flags.formUnion(element.flags)
+            isSecret = isSecret || element.isSecret
+            requiresRestart = requiresRestart || element.requiresRestart
             guard let new = element.names else { continue }
             let known = names ?? Names()
-            names = Names(
+            let all = Names(
                 oldKeys: known.oldKeys + new.oldKeys,
                 deprecation: new.deprecation ?? known.deprecation,
                 flag: new.flag ?? known.flag,
                 environmentVariable: new.environmentVariable ?? known.environmentVariable
             )
+            shared = .names(all)
         }
-        self.init(flags, names)
     }
 }
 
