@@ -134,7 +134,8 @@ extension SettingsSuite {
         isolation: isolated (any Actor)? = #isolation,
         operation: () async throws -> Result
     ) async rethrows -> Result {
-        try await withReplacements(suites, isolation: isolation, operation: operation)
+        let all = replacements(adding: suites)
+        return try await $replacements.withValue(all, operation: operation, isolation: isolation)
     }
 
     /// Runs an operation in which named suites are replaced, in its task and the tasks it starts.
@@ -148,25 +149,13 @@ extension SettingsSuite {
         _ suites: [String: SettingsSuite],
         operation: () throws -> Result
     ) rethrows -> Result {
-        try withReplacements(suites, operation: operation)
+        try $replacements.withValue(replacements(adding: suites), operation: operation)
     }
 
-    private static func withReplacements<Result>(
-        _ suites: [String?: SettingsSuite],
-        isolation: isolated (any Actor)?,
-        operation: () async throws -> Result
-    ) async rethrows -> Result {
+    /// The suites that replace others in an operation of the current task.
+    private static func replacements(adding suites: [String?: SettingsSuite]) -> [String?: SettingsSuite] {
         isReplacing.store(true, ordering: .releasing)
-        let all = replacements.merging(suites) { $1 }
-        return try await $replacements.withValue(all, operation: operation, isolation: isolation)
-    }
-
-    private static func withReplacements<Result>(
-        _ suites: [String?: SettingsSuite],
-        operation: () throws -> Result
-    ) rethrows -> Result {
-        isReplacing.store(true, ordering: .releasing)
-        return try $replacements.withValue(replacements.merging(suites) { $1 }, operation: operation)
+        return replacements.merging(suites) { $1 }
     }
 }
 
@@ -250,7 +239,8 @@ extension SettingsSuite {
         isolation: isolated (any Actor)? = #isolation,
         operation: () async throws -> Result
     ) async rethrows -> Result {
-        try await withReplacements([nil: suite], isolation: isolation, operation: operation)
+        let all = replacements(adding: [nil: suite])
+        return try await $replacements.withValue(all, operation: operation, isolation: isolation)
     }
 
     /// Runs an operation with another standard suite, in its task and the tasks it starts.
@@ -270,6 +260,6 @@ extension SettingsSuite {
     /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
     public static func withStandard<Result>(_ suite: SettingsSuite, operation: () throws -> Result) rethrows -> Result {
-        try withReplacements([nil: suite], operation: operation)
+        try $replacements.withValue(replacements(adding: [nil: suite]), operation: operation)
     }
 }
