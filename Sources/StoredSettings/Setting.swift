@@ -32,13 +32,6 @@ public struct Setting<Value: Sendable>: Sendable {
     }
 
     /// Finds or creates the setting of a declaration.
-    ///
-    /// - Parameters:
-    ///   - name: The key.
-    ///   - value: The default.
-    ///   - suite: The suite that stores the setting.
-    ///   - metadata: The help and the traits.
-    ///   - describe: Completes the description. It is called once more for a setting that is new.
     init(
         describing name: String,
         default value: Value,

@@ -117,12 +117,7 @@ extension SettingsSuite {
 
     /// The box of a setting that is declared in this suite: see ``box(named:_:_:makeKey:)``.
     ///
-    /// - Parameters:
-    ///   - name: The key in this suite.
-    ///   - fingerprint: The declaration's fingerprint.
-    ///   - metadata: Its help and traits.
-    ///   - makeKey: Creates the key from the name and the metadata in the whole suite.
-    /// - Returns: The box.
+    /// A key is made from the name and the metadata in the whole suite.
     @inline(__always)
     func declaredBox<Value>(
         named name: String,

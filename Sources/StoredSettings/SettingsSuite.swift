@@ -108,11 +108,6 @@ public struct SettingsSuite: Sendable {
     }
 
     /// Creates a named suite, whatever replaces it in the current task.
-    ///
-    /// - Parameters:
-    ///   - name: The name.
-    ///   - sources: The sources; empty for those that the name is configured with.
-    ///   - reporter: The reporter; `nil` for the one that the name is configured with.
     init(
         unreplaced name: String,
         sources: [SettingsSource] = [],
@@ -487,13 +482,7 @@ extension SettingsSuite {
         try transaction(isManaging: false, body)
     }
 
-    /// Changes several settings atomically.
-    ///
-    /// - Parameters:
-    ///   - isManaging: Whether managed keys may be changed, too: a migration changes the form of what is stored.
-    ///   - body: Reads and changes settings.
-    /// - Returns: The result of the closure.
-    /// - Throws: The error of the closure, or ``SettingsError``.
+    /// Changes several settings atomically, managed ones only for a migration, which changes the form of what is stored.
     package func transaction<Result>(
         isManaging: Bool,
         _ body: (inout SettingsTransaction) throws -> Result

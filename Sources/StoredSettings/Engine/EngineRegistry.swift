@@ -66,12 +66,6 @@ extension SettingsEngine {
     ///
     /// Every change that can throw throws ``SettingsError/Code/locationUnavailable``. Assigned values last as long as
     /// the process. Each reporter is notified once, so that assignments are not reported one by one.
-    ///
-    /// - Parameters:
-    ///   - cause: The reason. Its fact, its fix and its location are part of every error.
-    ///   - name: The name of the suite.
-    ///   - reporter: Receives failures that cannot be thrown.
-    /// - Returns: The engine.
     static func inMemory(because cause: SettingsError, name: String, reporter: any SettingsReporter) -> SettingsEngine {
         let store = UnavailableStore(because: cause)
         let engine = shared(.memory(name: name), ownsStore: true) { store }

@@ -102,12 +102,8 @@ extension SettingBox {
 
     /// Converts and checks a text, as that of an environment variable.
     ///
-    /// - Parameters:
-    ///   - text: The text.
-    ///   - base: Returns the value that has the members that the text lacks; `nil` for an override, which takes those that the
-    ///     type requires from the default.
-    /// - Returns: The value.
-    /// - Throws: ``SettingsError`` when the text is no valid value.
+    /// The value of `base` has the members that the text lacks. An override, which has none, takes those that the type requires
+    /// from the default.
     func value(ofText text: String, over base: (() -> Value)? = nil) throws -> Value {
         let value = try decoded([text], over: base)
         try key.validate(value)
@@ -122,13 +118,8 @@ extension SettingBox {
 
     /// Decodes the strings of an override.
     ///
-    /// A setting of a single value uses the last string. A setting of a list uses all strings, so each must be usable.
-    ///
-    /// - Parameters:
-    ///   - texts: A string for each occurrence of the flag; `nil` where no value followed.
-    ///   - base: See ``value(ofText:over:)``.
-    /// - Returns: The value of the setting.
-    /// - Throws: ``SettingsError`` when the type can read no interpretation of the strings.
+    /// A setting of a single value uses the last string. A setting of a list uses all strings, so each must be usable. A string is
+    /// `nil` where no value followed the flag.
     private func decoded(_ texts: [String?], over base: (() -> Value)? = nil) throws -> Value {
         if texts.contains(where: { $0?.isRepaired ?? false }) {
             throw SettingsError.invalidValue("the text is not valid UTF-8")
@@ -277,12 +268,7 @@ extension SettingBox {
 extension SettingBox {
     /// The error of a value above the store that cannot be used.
     ///
-    /// - Parameters:
-    ///   - cause: Why it cannot be used.
-    ///   - source: The flag, the variable or the file.
-    ///   - layer: The layer.
-    ///   - omission: How to do without the value; `nil` for the way of the layer.
-    /// - Returns: The error.
+    /// The omission says how to do without the value, if not in the way that is usual for the layer.
     func unusable(
         _ cause: SettingsError,
         from source: String,

@@ -205,11 +205,6 @@ extension SettingBox {
     ///
     /// An override wins over it. If the stored value is unusable, the last good one is used. Without a stored value, and without
     /// a last good one, a base, the store's fallback or the default is used.
-    ///
-    /// - Parameters:
-    ///   - stored: The stored value.
-    ///   - isReported: Whether to report one that cannot be used.
-    /// - Returns: The value.
     func reading(of stored: StoredValue?, isReported: Bool = true) -> Reading {
         // The check that needs no generic metadata comes first: most settings have no overrides.
         if layers != nil, let override = overrideReading(isReported: isReported) { return override }
@@ -418,11 +413,6 @@ extension SettingBox {
     }
 
     /// Returns the value of a stored value that was just read, or of a newer one.
-    ///
-    /// - Parameters:
-    ///   - stored: The stored value.
-    ///   - isReported: Whether to report one that cannot be used.
-    /// - Returns: The value.
     func consistentReading(of stored: StoredValue?, isReported: Bool = true) -> Reading {
         consistently(stored) { reading(of: $0, isReported: isReported) }
     }
@@ -431,11 +421,6 @@ extension SettingBox {
     ///
     /// If the stored value or a layer changes meanwhile, what was read may be a combination that never was. Then all are read
     /// again.
-    ///
-    /// - Parameters:
-    ///   - stored: The stored value.
-    ///   - read: Reads the layers around a stored value. It may run more than once.
-    /// - Returns: The result of the last run.
     func consistently<Result>(_ stored: StoredValue?, _ read: (StoredValue?) -> Result) -> Result {
         guard let layers, layers.files != nil else { return read(stored) }
         var (stored, snapshot) = (stored, layers.snapshot)
@@ -475,13 +460,7 @@ extension SettingBox {
         return readings
     }
 
-    /// The readings of one source.
-    ///
-    /// - Parameters:
-    ///   - source: The source.
-    ///   - snapshot: The contents of the files.
-    ///   - names: The files in which the secret of this setting may be; `nil` to read no secret.
-    /// - Returns: The readings, highest precedence first.
+    /// The readings of one source, highest precedence first; without names of files, no secret is read.
     private func readings(
         of source: LayerSource,
         _ snapshot: LayerSnapshot,
@@ -568,13 +547,8 @@ extension SettingBox {
 
     /// Reads a secret; `nil` if there is none.
     ///
-    /// Its errors contain no text of a conversion or a validator, even if the setting is not declared as secret.
-    ///
-    /// - Parameters:
-    ///   - path: The file.
-    ///   - snapshot: The contents of the files.
-    ///   - file: The file with the variable that names it, so that it has to exist; `nil` for a file of a directory.
-    /// - Returns: The reading.
+    /// Its errors contain no text of a conversion or a validator, even if the setting is not declared as secret. A file that a
+    /// variable names has to exist, and a file of a directory need not.
     private func reading(
         ofSecretIn path: FilePath,
         _ snapshot: LayerSnapshot,

@@ -142,13 +142,8 @@ extension SettingConversion {
     /// Decodes a stored value again, with the members that it lacks, after its decoding has failed.
     ///
     /// A member is added only after the decoding has failed because it is missing. So the default never changes a value that
-    /// the type can decode by itself, and the default of a complete value is never encoded.
+    /// the type can decode by itself, and the default of a complete value is never made or encoded.
     ///
-    /// - Parameters:
-    ///   - stored: The stored value.
-    ///   - error: The error of its decoding.
-    ///   - makeDefault: Returns the default. It is called at most once, and only if a member is missing.
-    /// - Returns: The value.
     /// - Throws: The error of the last decoding. It is about a member that the default lacks, too, or about another part.
     ///   An error in a part of the default is replaced by the error of the stored value.
     func decode(_ stored: StoredValue, after error: any Error, over makeDefault: () -> Value) throws -> Value {
@@ -184,9 +179,6 @@ extension SettingConversion {
 extension StoredValue {
     /// Adds a member of another value to this one.
     ///
-    /// - Parameters:
-    ///   - path: The names that lead to the member.
-    ///   - other: The value that has the member.
     /// - Returns: Whether the member was added: the other value has one, and this value had none.
     fileprivate mutating func add(memberAt path: ArraySlice<String>, of other: StoredValue) -> Bool {
         guard let name = path.first, let member = other[name], case .dictionary(var entries) = self else {

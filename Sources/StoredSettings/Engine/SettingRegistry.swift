@@ -92,12 +92,7 @@ extension SettingsSuite {
 
     /// The box that all declarations of a setting share; it exists while the engine does.
     ///
-    /// - Parameters:
-    ///   - name: The setting's key.
-    ///   - fingerprint: The declaration's fingerprint; `nil` for a setting that is not shared.
-    ///   - metadata: Its help and traits.
-    ///   - makeKey: Creates the key of a setting that is new, or whose default has to be compared.
-    /// - Returns: The box.
+    /// A key is made only for a setting that is new, or whose default has to be compared.
     func box<Value>(
         named name: String,
         _ fingerprint: SettingFingerprint?,

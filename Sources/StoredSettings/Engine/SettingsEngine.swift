@@ -295,7 +295,6 @@ extension SettingsEngine: StoreObserver {
 
     /// Adds a reporter of failures in the background.
     ///
-    /// - Parameter reporter: The reporter.
     /// - Returns: Whether the reporter is new.
     @discardableResult
     func addReporter(_ reporter: any SettingsReporter) -> Bool {
@@ -443,8 +442,6 @@ extension SettingsEngine {
     }
 
     /// Makes the next reads use changed layers.
-    ///
-    /// - Parameter keys: The keys whose values in the layers have changed.
     func layersChanged(ofKeys keys: Set<String>) {
         if hasRequirements.load(ordering: .acquiring) { state.withLock { $0.held.noteLayerChange(ofKeys: keys) } }
         invalidate()
@@ -454,8 +451,6 @@ extension SettingsEngine {
     ///
     /// The caller holds no lock, because reading the store can report errors. Changes of layers contain no values of them:
     /// each subscriber reads the newest one. So the order of several calls does not matter.
-    ///
-    /// - Parameter keys: The keys whose values in the layers have changed.
     func deliverLayerChanges(ofKeys keys: Set<String>) {
         guard !keys.isEmpty else { return }
         checkIfDue()

@@ -48,8 +48,6 @@ package final class SuspendedOperations: Sendable {
 
     /// Carries out an operation while the task is suspended.
     ///
-    /// - Parameter operation: Waits.
-    /// - Returns: The result of the operation.
     /// - Throws: `CancellationError` if the task is canceled before the operation has changed anything; the error of the
     ///   operation.
     package nonisolated(nonsending) func run<Result: Sendable>(
@@ -133,8 +131,8 @@ private final class SuspendedOperation: TaskExecutor {
 extension SettingsEngine {
     /// Carries out an operation at once, or while the task is suspended if it has to wait for another writer.
     ///
-    /// - Parameter operation: Changes values, and has changed nothing if it throws.
-    /// - Returns: The result of the operation.
+    /// The operation has changed nothing if it throws.
+    ///
     /// - Throws: `CancellationError` if the task is canceled before the operation has changed anything; the error of the
     ///   operation.
     package nonisolated(nonsending) func suspending<Result: Sendable>(

@@ -14,12 +14,6 @@ struct Validator<Value: Sendable>: Sendable {
         self.check = check
     }
 
-    /// Creates a validator.
-    ///
-    /// - Parameters:
-    ///   - valid: The valid values; `nil` for all.
-    ///   - conversion: The conversion of the limits of a range.
-    ///   - validate: Returns whether one of them is valid.
     init(
         in valid: (any ValidValues<Value> & Sendable)?,
         _ conversion: SettingConversion<Value>,
