@@ -46,6 +46,33 @@ struct RangeLimits<Value> {
     var upper: Value?
     /// Whether the upper limit is not valid itself.
     var isUpperExcluded = false
+
+    /// The range as it is written in source; durations as they are written in overrides.
+    var sourceText: String {
+        (written(lower) ?? "") + (isUpperExcluded ? "..<" : "...") + (written(upper) ?? "")
+    }
+
+    var words: RangeWords {
+        switch (written(lower), written(upper)) {
+        case (let lower?, nil): RangeWords(outside: "below \(lower)", inside: "of at least \(lower)")
+        case (nil, let upper?) where isUpperExcluded:
+            RangeWords(outside: "not less than \(upper)", inside: "less than \(upper)")
+        case (nil, let upper?): RangeWords(outside: "above \(upper)", inside: "of at most \(upper)")
+        default: RangeWords(outside: "outside \(sourceText)", inside: "in \(sourceText)")
+        }
+    }
+
+    private func written(_ limit: Value?) -> String? {
+        limit.map { ($0 as? Duration).map(DurationText.written) ?? "\($0)" }
+    }
+}
+
+/// The words of a message for valid values, and for a value that is not one of them.
+struct RangeWords: Sendable {
+    /// Such as `outside 1...5`.
+    var outside: String
+    /// Such as `in 1...5`.
+    var inside: String
 }
 
 extension ValidValues {
@@ -57,24 +84,12 @@ extension ValidValues {
     /// The valid values, if they are listed; `nil` for other types.
     var list: [ValidValue]? { self as? [ValidValue] ?? (self as? any ListedValues)?.anyList as? [ValidValue] }
 
-    /// What a message calls these values, and a value that is none of them.
     var words: RangeWords {
-        (self as? any LimitedValues)?.rangeWords
-            ?? RangeWords(outside: "outside \(sourceText)", inside: "in \(sourceText)")
+        limits?.words ?? RangeWords(outside: "outside \(sourceText)", inside: "in \(sourceText)")
     }
 
-    /// The valid values as they are written in source; limits that are durations as they are written in overrides.
-    var sourceText: String {
-        (self as? any LimitedValues)?.sourceText ?? "\(self)"
-    }
-}
-
-/// The words of a message for the values of a range, and for a value that is not in it.
-struct RangeWords: Sendable {
-    /// Such as `outside 1...5`.
-    var outside: String
-    /// Such as `in 1...5`.
-    var inside: String
+    /// The valid values as they are written in source.
+    var sourceText: String { limits?.sourceText ?? "\(self)" }
 }
 
 /// A collection of the standard library.
@@ -91,49 +106,24 @@ extension Set: ListedValues {
 private protocol LimitedValues {
     /// ``RangeLimits`` of the type of its values.
     var anyLimits: Any { get }
-    var sourceText: String { get }
-    var rangeWords: RangeWords { get }
-}
-
-extension LimitedValues {
-    var rangeWords: RangeWords { RangeWords(outside: "outside \(sourceText)", inside: "in \(sourceText)") }
 }
 
 extension ClosedRange: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: lowerBound, upper: upperBound) }
-    fileprivate var sourceText: String { "\(written(lowerBound))...\(written(upperBound))" }
 }
 
 extension Range: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: lowerBound, upper: upperBound, isUpperExcluded: true) }
-    fileprivate var sourceText: String { "\(written(lowerBound))..<\(written(upperBound))" }
 }
 
 extension PartialRangeFrom: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: lowerBound, upper: nil) }
-    fileprivate var sourceText: String { "\(written(lowerBound))..." }
-    fileprivate var rangeWords: RangeWords {
-        RangeWords(outside: "below \(written(lowerBound))", inside: "of at least \(written(lowerBound))")
-    }
 }
 
 extension PartialRangeThrough: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: nil, upper: upperBound) }
-    fileprivate var sourceText: String { "...\(written(upperBound))" }
-    fileprivate var rangeWords: RangeWords {
-        RangeWords(outside: "above \(written(upperBound))", inside: "of at most \(written(upperBound))")
-    }
 }
 
 extension PartialRangeUpTo: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: nil, upper: upperBound, isUpperExcluded: true) }
-    fileprivate var sourceText: String { "..<\(written(upperBound))" }
-    fileprivate var rangeWords: RangeWords {
-        RangeWords(outside: "not less than \(written(upperBound))", inside: "less than \(written(upperBound))")
-    }
-}
-
-/// Returns the limit of a range, for people.
-private func written<Bound>(_ bound: Bound) -> String {
-    (bound as? Duration).map(DurationText.written) ?? "\(bound)"
 }
