@@ -258,7 +258,8 @@ extension SettingsSuite: CustomReflectable {
 }
 
 extension SettingsPersistence {
-    fileprivate var path: String? {
+    /// The file with the values.
+    package var path: String? {
         switch self {
         case .durable(let path), .readOnly(let path, _): path
         case .ephemeral: nil

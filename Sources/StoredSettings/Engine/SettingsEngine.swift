@@ -102,10 +102,9 @@ extension SettingsEngine {
     /// The value that the settings of a key had when one of them was read first.
     func startValue(forKey key: String) -> StartValue {
         startValues.withLock { values in
-            if let value = values[key] { return value }
-            let new = StartValue()
-            values[key] = new
-            return new
+            let value = values[key] ?? StartValue()
+            values[key] = value
+            return value
         }
     }
 }
@@ -318,10 +317,7 @@ extension SettingsEngine: StoreObserver {
     private func locating(_ error: SettingsError) -> SettingsError {
         guard error.location == nil else { return error }
         var error = error
-        switch store.persistence {
-        case .durable(let path), .readOnly(let path, _): error.location = SettingsError.Location(file: path)
-        case .ephemeral: break
-        }
+        error.location = store.persistence.path.map { SettingsError.Location(file: $0) }
         return error
     }
 }

@@ -87,12 +87,7 @@ extension CommandInvocation {
     /// Prints the file of each suite.
     package func path() throws {
         let suites = settings.suites
-        let files = suites.map { suite -> String? in
-            switch suite.persistence {
-            case .durable(let path), .readOnly(let path, _): path
-            case .ephemeral: nil
-            }
-        }
+        let files = suites.map(\.persistence.path)
         if has(.json) {
             let names = zip(settings.suiteNames, files).map { ($0, $1.map(StoredValue.string) ?? .null) }
             try console.show(json: StoredValue.dictionary(Dictionary(names) { first, _ in first }).prettyJSON)
