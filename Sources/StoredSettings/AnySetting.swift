@@ -205,8 +205,6 @@ package protocol CatalogSetting: Sendable {
     var schemaType: Any.Type? { get }
     var valid: ValidDescription? { get }
     var choices: [String]? { get }
-    /// Whether the setting has a flag without a value, and `--no-` before its name.
-    var isBoolean: Bool { get }
     var isSet: Bool { get }
     /// The stored form of the default; `nil` when there is none.
     var defaultStoredValue: StoredValue? { get }

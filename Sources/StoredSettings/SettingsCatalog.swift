@@ -265,7 +265,8 @@ extension AnySetting {
     /// The setting's flags or variables in a source, those of a Boolean that begin with `--no-` included.
     fileprivate func allNames(in source: LayerSource) -> [String] {
         let names = names(in: source).all
-        guard source.hasFlags, base.isBoolean else { return names }
+        // The flag of a Boolean needs no value, and can have `--no-` before its name.
+        guard source.hasFlags, base.schemaType == Bool.self else { return names }
         return names + names.map { "--no-" + $0.dropFirst(2) }
     }
 

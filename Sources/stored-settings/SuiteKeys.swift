@@ -34,7 +34,6 @@ struct StoredKey: CatalogSetting {
     var baseNames: [String] { [] }
     var current: CurrentValue { CurrentValue(value: currentStoredValue) }
     var sourceWarnings: [SettingsError] { [] }
-    var isBoolean: Bool { false }
 
     var summary: (layer: SettingsLayer, text: String, hidesStore: Bool) {
         guard let value = currentStoredValue else { return (.default, "\(key) has no value in \(suite)", false) }

@@ -11,7 +11,6 @@ extension Setting: CatalogSetting {
     package var typeName: String { "\(Value.self)" }
     package var valid: ValidDescription? { box.key.validator.valid }
     package var choices: [String]? { box.choices }
-    package var isBoolean: Bool { schemaType == Bool.self }
     package var defaultStoredValue: StoredValue? { box.encoded(defaultValue) }
 
     package var summary: (layer: SettingsLayer, text: String, hidesStore: Bool) {

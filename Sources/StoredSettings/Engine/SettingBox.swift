@@ -61,7 +61,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     /// Held while a word is written into the cache.
     private let writing = Locked<Void>(())
     /// The newest decoded value of a store without a version.
-    private let unversioned = Locked<Unversioned?>(nil)
+    private let unversioned = Locked<(version: SettingsEngine.Version, value: Value)?>(nil)
     /// The last good value of the key, and the reports about an unusable one.
     let health: ValueHealth
     /// The readings of the layers above the store and beneath it; `nil` in a suite without layers.
@@ -70,11 +70,6 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     let startValue: StartValue?
     /// Whether values under an old key and under the new one were reported.
     private let isOldValueReported = Atomic<Bool>(false)
-
-    private struct Unversioned {
-        var version: SettingsEngine.Version
-        var value: Value
-    }
 
     init(_ key: SettingKey<Value>, suite: SettingsSuite) {
         self.key = key
@@ -178,7 +173,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         if let known = unversioned.withLock({ $0?.version == version ? $0 : nil }) { return known.value }
         let value = notedReading(of: storedValue).value
         let old = unversioned.withLock { unversioned in
-            defer { unversioned = Unversioned(version: version, value: value) }
+            defer { unversioned = (version, value) }
             return unversioned
         }
         // Outside the lock: the end of a value may run user code.
