@@ -33,10 +33,7 @@ final class SuiteConfiguration: Sendable {
     func layers(for engine: SettingsEngine) -> LayerList? {
         if let known = known.withLock({ $0 }), known.files?.belong(to: engine) ?? true { return known }
         let layers = LayerList(sources, suiteName: name, engine: engine)
-        let old = known.withLock { known in
-            defer { known = layers }
-            return known
-        }
+        let old = known.withLock { exchange(&$0, with: layers) }
         _ = consume old
         return layers
     }

@@ -172,10 +172,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         let version = engine.version
         if let known = unversioned.withLock({ $0?.version == version ? $0 : nil }) { return known.value }
         let value = notedReading(of: storedValue).value
-        let old = unversioned.withLock { unversioned in
-            defer { unversioned = (version, value) }
-            return unversioned
-        }
+        let old = unversioned.withLock { exchange(&$0, with: (version, value)) }
         // Outside the lock: the end of a value may run user code.
         _ = consume old
         return value

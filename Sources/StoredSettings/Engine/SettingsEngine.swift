@@ -520,10 +520,7 @@ extension SettingsEngine {
             return state.subscribers.removeAll()
         }
         // Outside the lock: the settings may hold objects that hold this engine.
-        let unused = settings.withLock { settings in
-            defer { settings = SettingRegistry() }
-            return settings
-        }
+        let unused = settings.withLock { exchange(&$0, with: SettingRegistry()) }
         _ = consume unused
         for subscriber in subscribers {
             subscriber.finish()
