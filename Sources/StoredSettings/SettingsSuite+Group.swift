@@ -75,14 +75,7 @@ extension SettingsSuite {
     /// - Returns: The group.
     public func group(_ name: String) -> SettingsSuite {
         guard !name.isEmpty else { return self }
-        return SettingsSuite(
-            name: self.name,
-            engine: engine,
-            layers: layers,
-            reporter: reporter,
-            isObservable: isObservable,
-            prefix: fullKey(name) + "."
-        )
+        return with(prefix: fullKey(name) + ".")
     }
 
     /// Creates a value whose settings are in a group of this suite.

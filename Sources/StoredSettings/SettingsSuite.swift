@@ -101,7 +101,7 @@ public struct SettingsSuite: Sendable {
         reporter: (any SettingsReporter)? = nil
     ) {
         if let replacement = Self.replacement(forSuiteNamed: name) {
-            self = replacement.with(sources, reporter, layersOf: name)
+            self = replacement.with(sources, layersOf: name, reporter: reporter)
         } else {
             self.init(unreplaced: name, sources: sources, reporter: reporter)
         }
@@ -123,20 +123,22 @@ public struct SettingsSuite: Sendable {
         self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 
-    /// The same suite with other sources and another reporter, where they are not `nil` or empty.
-    private func with(
-        _ sources: [SettingsSource],
-        _ reporter: (any SettingsReporter)?,
-        layersOf replaced: String
+    /// The same suite with other properties, where they are given.
+    func with(
+        _ sources: [SettingsSource] = [],
+        layersOf name: String? = nil,
+        reporter: (any SettingsReporter)? = nil,
+        isObservable: Bool? = nil,
+        prefix: String? = nil
     ) -> SettingsSuite {
         if let reporter { engine.addReporter(reporter) }
         return SettingsSuite(
-            name: name,
+            name: self.name,
             engine: engine,
-            layers: sources.isEmpty ? layers : LayerList(sources, suiteName: replaced, engine: engine),
+            layers: sources.isEmpty ? layers : LayerList(sources, suiteName: name ?? self.name, engine: engine),
             reporter: reporter ?? self.reporter,
-            isObservable: isObservable,
-            prefix: group?.prefix
+            isObservable: isObservable ?? self.isObservable,
+            prefix: prefix ?? group?.prefix
         )
     }
 

@@ -103,14 +103,6 @@ extension SettingsSuite {
     /// - Parameter isObservable: Whether Observation tracks the suite.
     /// - Returns: The suite.
     public func observable(_ isObservable: Bool = true) -> SettingsSuite {
-        guard isObservable != self.isObservable else { return self }
-        return SettingsSuite(
-            name: name,
-            engine: engine,
-            layers: layers,
-            reporter: reporter,
-            isObservable: isObservable,
-            prefix: group?.prefix
-        )
+        isObservable == self.isObservable ? self : with(isObservable: isObservable)
     }
 }
