@@ -41,11 +41,16 @@ extension Array: ValidValues where Element: Equatable {}
 extension Set: ValidValues {}
 
 /// The limits of valid values that are a range.
-struct RangeLimits<Value> {
-    var lower: Value?
-    var upper: Value?
+package struct RangeLimits<Value> {
+    package var lower: Value?
+    package var upper: Value?
     /// Whether the upper limit is not valid itself.
-    var isUpperExcluded = false
+    package var isUpperExcluded = false
+
+    func map<Other>(_ convert: (Value) throws -> Other?) rethrows -> RangeLimits<Other> {
+        let (lower, upper) = (try lower.flatMap(convert), try upper.flatMap(convert))
+        return RangeLimits<Other>(lower: lower, upper: upper, isUpperExcluded: isUpperExcluded)
+    }
 
     /// The range as it is written in source; durations as they are written in overrides.
     var sourceText: String {
@@ -66,6 +71,8 @@ struct RangeLimits<Value> {
         limit.map { ($0 as? Duration).map(DurationText.written) ?? "\($0)" }
     }
 }
+
+extension RangeLimits: Sendable where Value: Sendable {}
 
 /// The words of a message for valid values, and for a value that is not one of them.
 struct RangeWords: Sendable {

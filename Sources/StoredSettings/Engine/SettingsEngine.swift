@@ -107,9 +107,7 @@ extension SettingsEngine {
             return value
         }
     }
-}
 
-extension SettingsEngine {
     /// Whether any declaration of a key in this process is secret.
     func isSecret(_ key: String) -> Bool { secretKeys.withLock { $0.contains(key) } }
 

@@ -53,29 +53,8 @@ struct Validator<Value: Sendable>: Sendable {
 
 /// A description of valid values.
 package struct ValidDescription: Sendable {
-    /// The limits of a range, as stored values.
-    package struct Limits: Sendable {
-        package let lower: StoredValue?
-        package let upper: StoredValue?
-        /// Whether the upper limit is not valid itself.
-        package let isUpperExcluded: Bool
-
-        /// Creates the limits; `nil` for values that are no range, or whose limits cannot be stored.
-        init?<Value>(_ valid: any ValidValues<Value>, _ conversion: SettingConversion<Value>) {
-            guard let limits = valid.limits else { return nil }
-            do {
-                lower = try limits.lower.flatMap(conversion.encode)
-                upper = try limits.upper.flatMap(conversion.encode)
-            } catch {
-                // Such a limit has no form that another program could compare.
-                return nil
-            }
-            isUpperExcluded = limits.isUpperExcluded
-        }
-    }
-
-    /// The limits; `nil` for values that are no range.
-    package let limits: Limits?
+    /// The limits as stored values; `nil` for values that are no range, or whose limits cannot be stored.
+    package let limits: RangeLimits<StoredValue>?
     /// The stored forms of all valid values; `nil` if they are not listed, or one of them has none.
     package let choices: [StoredValue]?
     /// The texts of all valid values; `nil` if they are not listed.
@@ -85,24 +64,22 @@ package struct ValidDescription: Sendable {
     private let words: RangeWords
 
     fileprivate init<Value>(_ valid: any ValidValues<Value>, _ conversion: SettingConversion<Value>) {
-        limits = Limits(valid, conversion)
-        choices = Self.choices(of: valid, conversion)
+        do {
+            limits = try valid.limits?.map(conversion.encode)
+        } catch {
+            // Such a limit has no form that another program could compare.
+            limits = nil
+        }
+        do {
+            let list = try valid.list?.map { try conversion.encode($0) ?? .null }
+            // A set has no order.
+            choices = valid is [Value] ? list : list?.sorted { $0.text < $1.text }
+        } catch {
+            choices = nil
+        }
         choiceTexts = choices?.map { conversion.written($0).text }
         text = choiceTexts?.joined(separator: ", ") ?? valid.sourceText
         words = valid.words
-    }
-
-    private static func choices<Value>(
-        of valid: any ValidValues<Value>,
-        _ conversion: SettingConversion<Value>
-    ) -> [StoredValue]? {
-        do {
-            let choices = try valid.list?.map { try conversion.encode($0) ?? .null }
-            // A set has no order.
-            return valid is [Value] ? choices : choices?.sorted { $0.text < $1.text }
-        } catch {
-            return nil
-        }
     }
 
     /// The words for values that are not listed, such as `in 1...5`; `nil` if they are listed.

@@ -68,7 +68,7 @@ extension AnySetting {
 
 extension [String: StoredValue] {
     /// The schema with the limits of numbers.
-    fileprivate func limited(by limits: ValidDescription.Limits) -> [String: StoredValue] {
+    fileprivate func limited(by limits: RangeLimits<StoredValue>) -> [String: StoredValue] {
         // Only the alternative of a number has limits.
         if case .array(let alternatives) = self["anyOf"] {
             let limited = alternatives.map { alternative -> StoredValue in
