@@ -46,7 +46,7 @@ final class TrackedSetting<Value: Sendable>: ChangeTracking, @unchecked Sendable
     init(_ setting: Setting<Value>, for engine: SettingsEngine) {
         self.setting = setting
         isOwn = setting.engine === engine
-        reading = setting.box.currentReading
+        reading = setting.box.consistentReading(of: setting.box.storedValue)
     }
 
     private var box: SettingBox<Value> { setting.box }

@@ -32,10 +32,7 @@ public struct StoreTransaction: Sendable {
 
     /// Takes back what was assigned to a key, so that it does not belong to the transaction.
     mutating func revert(_ key: String) {
-        guard let place = place(of: key) else { return }
-        edits.remove(at: place)
-        places = [:]
-        if edits.count > Self.fewEdits { notePlaces() }
+        edits[key] = nil
     }
 
     /// Whether a value was assigned to a key, which may equal the stored one.
