@@ -146,9 +146,6 @@ extension SettingsError {
     }
 
     /// The error of a text that a person has typed, which is in no file.
-    ///
-    /// - Parameter consequence: The effect of the failure.
-    /// - Returns: The error.
     package func ofTypedText(consequence: String) -> SettingsError {
         var error = self
         error.location = nil

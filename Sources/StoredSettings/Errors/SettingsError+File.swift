@@ -3,11 +3,7 @@
 extension SettingsError {
     /// The error of a set that has waited too long for the lock.
     ///
-    /// - Parameters:
-    ///   - path: The lock's file.
-    ///   - timeout: The time that the set has waited.
-    ///   - process: The ID of the process that holds the lock; `nil` if it is unknown.
-    /// - Returns: The error.
+    /// The process holds the lock; it is `nil` if it is unknown.
     static func lockTimedOut(_ path: FilePath, after timeout: Duration, process: UInt64? = nil) -> SettingsError {
         let holder = process.map { "process \($0)" } ?? "another process"
         return SettingsError(
@@ -25,10 +21,7 @@ extension SettingsError {
         return seconds > 0 ? "\(seconds) seconds" : "\(attoseconds / 1_000_000_000_000_000) milliseconds"
     }
 
-    /// - Parameters:
-    ///   - path: The lock's file.
-    ///   - wait: How long was waited.
-    /// - Returns: The error.
+    /// The error of a set that others have overtaken for too long.
     static func lockBusy(_ path: FilePath, after wait: Duration) -> SettingsError {
         SettingsError(
             .lockTimedOut,
@@ -82,8 +75,7 @@ extension SettingsError {
         )
     }
 
-    /// - Parameter longest: How long a record may be, in bytes.
-    /// - Returns: The error.
+    /// The error of a record with more than some bytes.
     static func recordTooLong(_ longest: Int) -> SettingsError {
         SettingsError(
             .unstorable,
@@ -203,7 +195,7 @@ extension SettingsError {
         SettingsError(
             .threadUnavailable,
             fact: "the system starts no thread for background work",
-            consequence: "sets are in the journal, and the file is written and changes are delivered once it starts one",
+            consequence: "sets are in the journal; the file is written, and changes are delivered, once it starts one",
             remedy: "raise the limit of processes and threads (ulimit -u, or pids.max of the container), or of memory",
             location: Location(file: path.description)
         )

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingsError {
-    /// The error of a file of a layer that cannot be read.
-    ///
-    /// - Parameters:
-    ///   - file: The file, or the directory of such files.
-    ///   - error: The cause.
-    ///   - hasContents: Whether there are last good values of this process.
-    ///   - isManaged: Whether the values are managed.
-    /// - Returns: The error.
+    /// The error of a file of a layer, or a directory of such files, that cannot be read.
     static func unreadableLayer(
         _ file: SettingsFile,
         because error: any Error,

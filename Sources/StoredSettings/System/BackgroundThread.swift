@@ -19,11 +19,8 @@ package enum BackgroundThread {
     /// that are used need memory.
     private static let stackSize = 4 << 20
 
-    /// Starts a thread.
+    /// Starts a thread, which ends when the body returns.
     ///
-    /// - Parameters:
-    ///   - system: The system calls to use.
-    ///   - body: The closure to run. The thread ends when it returns.
     /// - Throws: ``SystemError`` when the system refuses to create another thread.
     package static func start(_ system: SystemCalls, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
         var attributes = pthread_attr_t()

@@ -15,6 +15,7 @@ import Darwin
 /// A program may close all its descriptors, for example to become a daemon. The next file that it opens then receives the
 /// number of a descriptor of this library. So the number is only used while it leads to what was opened.
 package final class FileHandle: Sendable {
+    /// The path for messages.
     package let path: FilePath
     private let number: CInt
     private let identity: FileIdentity?
@@ -23,10 +24,6 @@ package final class FileHandle: Sendable {
     /// Whether the descriptor is marked, because its identity is that of all queues.
     private let isMarked: Bool
 
-    /// - Parameters:
-    ///   - descriptor: The descriptor.
-    ///   - path: The path for messages.
-    ///   - isQueue: Whether it is a queue of events.
     package init(descriptor: CInt, path: FilePath, isQueue: Bool = false) {
         (number, self.path, isMarked) = (descriptor, path, isQueue)
         if isQueue { Self.mark(descriptor) }

@@ -30,13 +30,7 @@ package final class SharedPage: @unchecked Sendable {
     /// Whether another process may write to a copy of the file, which this memory does not show.
     let mayBeSuperseded: Bool
 
-    /// Maps the first page of a file.
-    ///
-    /// - Parameters:
-    ///   - file: A file of at least ``size`` bytes.
-    ///   - isWritable: Whether words will be stored.
-    ///   - system: The system calls to use.
-    /// - Throws: ``SystemError`` when the file cannot be mapped.
+    /// Maps the first page of a file of at least ``size`` bytes.
     init(_ file: FileHandle, isWritable: Bool, _ system: SystemCalls) throws(SystemError) {
         // Opening a file for writing copies it to the upper layer, so a writable mapping is never outdated.
         mayBeSuperseded = !isWritable && system.isOnOverlay(file)
@@ -75,9 +69,7 @@ package final class SharedPage: @unchecked Sendable {
         set { words[index].store(newValue, ordering: .releasing) }
     }
 
-    /// Replaces a word if it has an expected value.
-    ///
-    /// - Returns: Whether it had that value.
+    /// Replaces a word if it has an expected value, and returns whether it had that value.
     @inline(__always)
     func exchange(_ expected: UInt64, for new: UInt64, inWord index: Int) -> Bool {
         words[index].compareExchange(expected: expected, desired: new, ordering: .sequentiallyConsistent).exchanged
@@ -95,7 +87,6 @@ package final class SharedPage: @unchecked Sendable {
 
     /// Returns whether a word differs from the file, because another process has written to a copy of the file.
     ///
-    /// - Parameter index: The index of the word to compare.
     /// - Returns: Whether the file must be mapped again. It is also `true` when the word cannot be read, because
     ///   opening the file again then throws the reason.
     func isSuperseded(at index: Int) -> Bool {
@@ -139,12 +130,10 @@ struct PageWindow: ~Copyable {
     /// The page that is shown; `nil` initially, and after a page could not be mapped.
     private var page: SharedPage?
 
-    /// The index of the word that identifies a page.
+    /// The index of the word that identifies a page, and that is 0 in a truncated file.
     private let idWord: Int
 
     /// Creates a window that shows zeros; `nil` when no memory is available.
-    ///
-    /// - Parameter idWord: The index of the word that identifies a page. It is 0 in a truncated file.
     init?(identifiedBy idWord: Int) {
         self.idWord = idWord
         guard let start = SystemCalls.mapZeros(SharedPage.size) else { return nil }

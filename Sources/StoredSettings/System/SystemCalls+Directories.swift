@@ -88,13 +88,7 @@ extension SystemCalls {
         return names.filter { $0 != "." && $0 != ".." }
     }
 
-    /// Waits until the names in a directory would survive a loss of power, if the file system supports that.
-    ///
-    /// - Parameters:
-    ///   - path: The path of the directory, or "." for the open directory.
-    ///   - directory: The directory that a relative path begins in; `nil` for the current one.
-    /// - Returns: Whether the file system supports that.
-    /// - Throws: ``SystemError``.
+    /// Waits until the names in a directory would survive a loss of power, and returns whether the file system supports that.
     @discardableResult
     package func synchronizeDirectory(_ path: FilePath, in directory: FileHandle? = nil) throws(SystemError) -> Bool {
         do {
@@ -166,8 +160,7 @@ extension SystemCalls {
     /// The first process that opens such a file for writing copies it to the upper layer. After that, reading an open
     /// file returns the copy, but memory that was mapped before still shows the original.
     ///
-    /// - Parameter file: The file.
-    /// - Returns: Whether the file may be on an overlay file system. It is also `true` when the system does not say.
+    /// It is also `true` when the system does not say.
     func isOnOverlay(_ file: FileHandle) -> Bool {
         #if os(Linux)
         do {
@@ -348,9 +341,6 @@ struct DirectoryWalk {
 
     /// Opens a directory.
     ///
-    /// - Parameters:
-    ///   - path: The path.
-    ///   - base: The directory that a relative path begins in; `nil` for the current one.
     /// - Returns: The directory, whose contents cannot be read through this handle.
     /// - Throws: ``SystemError``, with `ELOOP` for a link that is not followed.
     mutating func directory(at path: FilePath, in base: FileHandle?) throws(SystemError) -> FileHandle {
@@ -405,14 +395,9 @@ extension SystemCalls {
         #endif
     }
 
-    /// Adds a watch for a directory or a file to a queue.
+    /// Adds a watch for a directory or a file to a queue, and returns its number there.
     ///
-    /// - Parameters:
-    ///   - path: The path of the directory or file.
-    ///   - withoutWrites: Whether to report no writes to files, unless there is a watch that does.
-    ///   - queue: The queue.
-    /// - Returns: The number of the watch in the queue.
-    /// - Throws: ``SystemError``.
+    /// Without writes, it reports no writes to files, unless there is a watch that does.
     func addWatch(_ path: FilePath, withoutWrites: Bool = false, to queue: FileHandle) throws(SystemError) -> CInt {
         #if canImport(Darwin)
         throw SystemError(call: .watch, path: path, number: ENOSYS)
@@ -465,9 +450,7 @@ extension SystemCalls {
     ///
     /// It reads only once, because another process may cause events faster than they can be handled.
     ///
-    /// - Parameters:
-    ///   - queue: The queue.
-    ///   - body: A closure that is called for each event. The name is valid only during the call.
+    /// The name of an event is valid only during the call of the body.
     func readWatchEvents(from queue: FileHandle, _ body: (WatchEvent) -> Void) {
         #if !canImport(Darwin)
         let writes = UInt32(truncatingIfNeeded: IN_MODIFY | IN_CLOSE_WRITE)

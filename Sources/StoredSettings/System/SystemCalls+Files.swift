@@ -9,15 +9,9 @@ package import Darwin
 #endif
 
 extension SystemCalls {
-    /// Opens a file.
+    /// Opens a file, which is closed on `exec`.
     ///
-    /// - Parameters:
-    ///   - path: The file's path, or its name in `directory`.
-    ///   - directory: The directory that a relative path begins in; `nil` for the current one.
-    ///   - flags: The flags of `open`.
-    ///   - mode: The permissions of the file if it is created; with `O_EXCL`, whatever the mask of the process is.
-    /// - Returns: The file, which is closed on `exec`.
-    /// - Throws: ``SystemError``.
+    /// With `O_EXCL`, a new file has the mode whatever the mask of the process is.
     package func open(
         _ path: FilePath,
         in directory: FileHandle? = nil,
@@ -72,10 +66,6 @@ extension SystemCalls {
     ///
     /// Memory is allocated as bytes are read, regardless of the size that the file reports.
     ///
-    /// - Parameters:
-    ///   - file: The file.
-    ///   - limit: The maximum number of bytes.
-    /// - Returns: The bytes.
     /// - Throws: ``SystemError``, with `EFBIG` when the file is longer than the limit.
     package func contents(of file: FileHandle, limit: Int = .max) throws(SystemError) -> [UInt8] {
         let size = max(try status(of: file).size, 0)
@@ -116,13 +106,7 @@ extension SystemCalls {
         return bytes
     }
 
-    /// Writes bytes to a file.
-    ///
-    /// - Parameters:
-    ///   - bytes: The bytes to write.
-    ///   - file: The file.
-    ///   - start: The offset in the file.
-    /// - Throws: ``SystemError``. Some of the bytes may have been written.
+    /// Writes bytes to a file, of which some may have been written when it throws.
     package func write(_ bytes: [UInt8], to file: FileHandle, at start: Int = 0) throws(SystemError) {
         var done = 0
         while done < bytes.count {

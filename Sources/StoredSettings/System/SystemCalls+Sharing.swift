@@ -87,9 +87,7 @@ extension SystemCalls {
         return FileHandle(descriptor: descriptor, path: path)
     }
 
-    /// Acquires the lock of a file without waiting.
-    ///
-    /// - Returns: Whether the lock was acquired.
+    /// Acquires the lock of a file without waiting, and returns whether that has succeeded.
     package func tryLock(_ file: FileHandle) throws(SystemError) -> Bool {
         #if canImport(Darwin)
         if mayHaveLockedBytes(file) { return try tryLock(byteAt: Self.lockedByte, of: file) }

@@ -15,10 +15,7 @@ extension SystemCalls {
     ///
     /// It returns at once if the word has another value. It may also return early without a reason.
     ///
-    /// - Parameters:
-    ///   - address: The address of the word, a multiple of 4, in memory that remains mapped during the call.
-    ///   - value: The value of the word for which the caller waits.
-    ///   - seconds: The maximum number of seconds.
+    /// The address is a multiple of 4, in memory that remains mapped during the call.
     static func wait(onWordAt address: UInt, while value: UInt32, seconds: Double) {
         #if os(Linux)
         guard let number = callNumbers?.futex else { return sleep(seconds: min(seconds, longestBlindSleep)) }
@@ -33,11 +30,7 @@ extension SystemCalls {
     /// The longest sleep where nothing wakes the thread, in seconds.
     private static let longestBlindSleep = 0.000_2
 
-    /// Wakes threads of any process that wait for a word.
-    ///
-    /// - Parameters:
-    ///   - address: The address of the word.
-    ///   - isEveryOne: Whether to wake all of them, instead of one.
+    /// Wakes one or all threads of any process that wait for a word.
     static func wake(waitersOnWordAt address: UInt, all isEveryOne: Bool) {
         #if os(Linux)
         guard let number = callNumbers?.futex else { return }

@@ -80,15 +80,7 @@ package struct SystemCalls: Sendable {
 }
 
 extension SystemCalls {
-    /// Makes one call with a path that is relative to a directory.
-    ///
-    /// - Parameters:
-    ///   - name: The name of the call.
-    ///   - path: The path.
-    ///   - directory: The directory that a relative path begins in; `nil` for the current directory.
-    ///   - body: A closure that makes the call with the descriptor of a directory and a path.
-    /// - Returns: The nonnegative result of the call.
-    /// - Throws: ``SystemError``.
+    /// Makes one call with a path that is relative to a directory; `nil` is the current directory.
     func call(
         _ name: Name,
         _ path: FilePath,

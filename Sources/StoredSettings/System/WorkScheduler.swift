@@ -194,19 +194,12 @@ struct WorkQueue {
     }
 
     /// Records that a thread has stopped waiting.
-    ///
-    /// - Parameter isTimekeeper: Whether the thread waited for the earliest entry.
     mutating func stopWaiting(isTimekeeper: Bool) {
         idleThreads -= 1
         if isTimekeeper { hasTimekeeper = false }
     }
 
-    /// Returns the next step of a thread that has no work.
-    ///
-    /// - Parameters:
-    ///   - now: The current time.
-    ///   - idleSince: The time when the thread last finished work.
-    /// - Returns: The step, and whether the thread waits for the earliest entry.
+    /// Returns the next step of a thread that has no work, and whether the thread waits for the earliest entry.
     mutating func next(now: SuspendingClock.Instant, idleSince: SuspendingClock.Instant) -> (Step, isTimekeeper: Bool) {
         if let work = takeDue(now: now) {
             return (.run(work, help()), false)

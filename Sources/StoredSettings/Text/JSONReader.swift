@@ -86,14 +86,7 @@ extension JSONReader {
         try bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in try read(bytes) }
     }
 
-    /// Parses one object.
-    ///
-    /// - Parameters:
-    ///   - bytes: The UTF-8 bytes.
-    ///   - dialect: What the reader accepts.
-    ///   - maximumDepth: The maximum number of nested arrays and objects, including the outermost one.
-    /// - Returns: The entries of the object.
-    /// - Throws: ``JSONSyntaxError``.
+    /// Parses one object, in which at most some arrays and objects are nested, including the outermost one.
     package static func readObject(
         _ bytes: UnsafeBufferPointer<UInt8>,
         _ dialect: Dialect = .strict,
@@ -122,9 +115,6 @@ extension JSONReader {
 
     /// Finds the value of a member of the outermost object of a settings file.
     ///
-    /// - Parameters:
-    ///   - name: The name of the member.
-    ///   - bytes: The UTF-8 bytes of the object.
     /// - Returns: The line and the column of the value, from 1; `nil` when there is none, or the bytes are not valid.
     package static func place(ofMember name: String, in bytes: [UInt8]) -> (line: Int, column: Int)? {
         do {

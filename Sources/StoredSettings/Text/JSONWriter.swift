@@ -58,13 +58,9 @@ package struct JSONWriter {
 
     /// Returns one value as a part of a file.
     ///
-    /// - Parameters:
-    ///   - value: The value.
-    ///   - layout: How lines begin; `nil` for a value on one line.
-    ///   - level: The number of objects around the value.
-    /// - Returns: The UTF-8 bytes, which neither begin nor end with a line break.
-    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read
-    ///   again.
+    /// It neither begins nor ends with a line break. The level is the number of objects around the value.
+    ///
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
     static func text(of value: StoredValue, _ layout: Layout?, level: Int) throws -> [UInt8] {
         var writer = JSONWriter(layout, maximumDepth: JSONReader.maximumDepth - level)
         try writer.write(value)

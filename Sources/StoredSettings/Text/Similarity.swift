@@ -4,13 +4,8 @@
 package enum Similarity {
     /// Returns the most similar of some names; `nil` when none is similar.
     ///
-    /// Names are similar when at most a third of the characters differ, or only upper and lower case. It takes time in
-    /// proportion to the product of the lengths, for each name.
-    ///
-    /// - Parameters:
-    ///   - name: The misspelled name.
-    ///   - names: The correct names.
-    /// - Returns: The most similar one; the first in order if there are several.
+    /// Names are similar when at most a third of the characters differ, or only upper and lower case. Of several, it is the
+    /// first in order. It takes time in proportion to the product of the lengths, for each name.
     package static func best(for name: String, among names: [String]) -> String? {
         let letters = Array(name.lowercased())
         var best: (name: String, distance: Int)?
