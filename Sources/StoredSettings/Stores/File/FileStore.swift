@@ -111,6 +111,8 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     /// Runs a body that commits, and excludes the commits of other threads.
     ///
     /// - Parameter body: Receives the last failure to lock the journal.
+    /// - Returns: The result of the body.
+    /// - Throws: The error of the body, or that of ``WaitLimit/check()``.
     func withWriter<Result>(_ body: (inout LockFailure?) throws -> Result) throws -> Result {
         waiters.add(1, ordering: .relaxed)
         defer { waiters.subtract(1, ordering: .relaxed) }

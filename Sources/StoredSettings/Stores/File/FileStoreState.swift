@@ -112,7 +112,7 @@ extension FileStoreState {
 
     /// Makes changes visible to readers, and records them with the observer.
     ///
-    /// - Parameter contents: The contents after the changes, if the caller has them.
+    /// A caller that has the contents after the changes passes them, too.
     mutating func publish(
         _ changes: [StoreChange],
         _ origin: SettingChangeOrigin,

@@ -455,10 +455,8 @@ extension Journal {
     ) throws -> JournalEpoch {
         let last = JournalHeader.epoch(in: page)
         // 0 is before all epochs: a reader of a damaged header may have noted it.
-        let newest = [last?.epoch ?? 0, known].reduce(JournalPosition(epoch: published.epoch, end: 0)) { newest, epoch in
-            let other = JournalPosition(epoch: epoch, end: 0)
-            return other.isAfter(newest) ? other : newest
-        }
+        let known = [published.epoch, last?.epoch ?? 0, known].map { JournalPosition(epoch: $0, end: 0) }
+        let newest = known.reduce(JournalPosition(epoch: 0, end: 0)) { $1.isAfter($0) ? $1 : $0 }
         let number = JournalPosition.epoch(after: newest.epoch)
         let salt = UInt64.random(in: 1 ... .max)
         let record = changes.isEmpty ? [] : try JournalRecord.records(of: changes, epoch: number, salt: salt)

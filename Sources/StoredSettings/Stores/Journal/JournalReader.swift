@@ -45,7 +45,7 @@ package struct JournalReader {
         while Int(reading.end) < size {
             let part = Int(reading.end)..<min(Int(reading.end) + length, size)
             let bytes = try system.contents(of: file, in: part)
-            bytes.withUnsafeBytes { bytes in
+            let wholeLength = bytes.withUnsafeBytes { bytes in
                 var following = RecordText(bytes, at: 0, epoch: epoch, salt: salt)
                 while let text = following {
                     following = RecordText(bytes, at: text.end, epoch: epoch, salt: salt)
@@ -55,13 +55,14 @@ package struct JournalReader {
                     reading.end = UInt32(record.end)
                     reading.records.append(record)
                 }
+                return JournalRecord.length(ofCut: bytes, epoch: epoch)
             }
             if Int(reading.end) > part.lowerBound {
                 length = Self.partLength
             } else {
-                // A record may be longer than a part. Anything else ends the search.
-                guard part.count < min(size - part.lowerBound, JournalRecord.longest) else { break }
-                length = JournalRecord.longest
+                // A record may be longer than a part, and states so. Anything else ends the search.
+                guard let wholeLength, part.lowerBound + wholeLength <= size else { break }
+                length = wholeLength
             }
         }
         reading.isWhole = end.map { $0 == reading.end } ?? true

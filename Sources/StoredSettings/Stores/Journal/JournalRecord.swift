@@ -126,6 +126,15 @@ package struct JournalRecord {
         }
     }
 
+    /// The length of the record that some bytes begin with, if they begin as a record of an epoch that is longer than they
+    /// are; otherwise `nil`.
+    static func length(ofCut bytes: UnsafeRawBufferPointer, epoch: UInt32) -> Int? {
+        guard bytes.count >= headerSize else { return nil }
+        let length = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt32.self)))
+        let itsEpoch = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+        return itsEpoch == epoch && length > bytes.count && length <= longest ? length : nil
+    }
+
     /// Parses the text of a record.
     static func values(in text: UnsafeRawBufferPointer) -> [String: StoredValue?]? {
         do {
