@@ -113,7 +113,7 @@ extension Setting.Changes.Iterator: Sendable {}
 
 extension Setting {
     /// Adds a stream, which receives every change after the value that is returned.
-    private func subscribe() -> (ChangeSubscription<StoredValueChange>, StoredValue?) {
+    func subscribe() -> (ChangeSubscription<StoredValueChange>, StoredValue?) {
         let (storage, id, value) = subscribe { StreamSubscriber($0) }
         return (ChangeSubscription(storage, in: engine, id: id), value)
     }

@@ -150,7 +150,13 @@ extension CompletionCase {
             by: CodableBridge<Pace>().optional,
             is: Pace(burst: 3)
         ),
-        .init("a bridge that uses the conversion", #"{"burst": 3}"#, over: Pace(), by: PaceBridge(), is: Pace(burst: 3)),
+        .init(
+            "a bridge that uses the conversion",
+            #"{"burst": 3}"#,
+            over: Pace(),
+            by: PaceBridge(),
+            is: Pace(burst: 3)
+        ),
     ]
 
     static let all = members + elements + containers + conversions
