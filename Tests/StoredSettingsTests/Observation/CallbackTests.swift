@@ -82,6 +82,8 @@ struct CallbackTests {
         case .local:
             port.value = 2
         case .external:
+            // The store has the value, as after a change by another process.
+            suite.withoutPropagation { port.value = 2 }
             let change = StoreChange(key: "port", old: nil, new: 2)
             suite.engine.record(StoreCommit(changes: [change], origin: .external)).perform()
         }

@@ -39,6 +39,8 @@ struct SettingObservationTests {
             port.observe { _ in threads.withLock { $0.append(SystemCalls.currentThread()) } },
             suite.observe(port) { threads.withLock { $0.append(SystemCalls.currentThread()) } },
         ]
+        // The store has the value, as after a change by another process.
+        suite.withoutPropagation { port.value = 2 }
         let change = StoreChange(key: "port", old: nil, new: 2)
         let delivery = suite.engine.record(StoreCommit(changes: [change], origin: .external))
         // Its own thread, because a task may continue on any thread.
