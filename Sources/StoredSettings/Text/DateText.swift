@@ -110,6 +110,16 @@ extension Int {
 // MARK: - Parsing
 
 extension DateText {
+    /// The form of a date, whose numbers may be out of range.
+    ///
+    /// It is immutable, so `unsafe` hides no race.
+    nonisolated(unsafe) private static let form =
+        #/
+        (?<year>[0-9]{4}|[+\-][0-9]{4,9})-(?<month>[0-9]{2})-(?<day>[0-9]{2})
+        (?:[Tt\ ](?<hour>[0-9]{2}):(?<minute>[0-9]{2})(?::(?<second>[0-9]{2})(?:[.,](?<fraction>[0-9]+))?)?
+        (?:[Zz]|(?<sign>[+\-])(?<offsetHour>[0-9]{2})(?::?(?<offsetMinute>[0-9]{2}))?))?
+        /#
+
     /// Parses a date string: the output of ``text(for:)``, and the variants that people write by hand.
     ///
     /// The letters may be lowercase, and a space may replace the T. The offset may have any form (`+01:00`, `+0100`,
@@ -120,18 +130,19 @@ extension DateText {
             return Double(storedText: String(text.dropLast(suffix.count)))
                 .map(Date.init(timeIntervalSinceReferenceDate:))
         }
-        var scanner = Scanner(bytes: Array(text.utf8)[...])
-        guard let day = scanner.day() else { return nil }
-        var seconds = day.daysSince2001 * 86_400
-        var fraction: [UInt8] = []
-        if !scanner.bytes.isEmpty {
-            guard scanner.take("T", "t", " "), let time = scanner.time(), let offset = scanner.offset() else {
-                return nil
-            }
-            seconds += time.seconds - offset
-            fraction = time.fraction
-        }
-        guard scanner.bytes.isEmpty else { return nil }
+        func number(_ digits: Substring?) -> Int { digits.flatMap { Int($0) } ?? 0 }
+        guard let match = text.wholeMatch(of: form)?.output,
+            let day = CalendarDay(year: number(match.year), month: number(match.month), day: number(match.day))
+        else { return nil }
+        let (hour, minute, second) = (number(match.hour), number(match.minute), number(match.second))
+        var fractionText = Array((match.fraction ?? "").utf8)[...]
+        let fraction = fractionText.removeDigits()
+        // 24:00 is the midnight at the end of the day. A Date cannot represent a leap second.
+        let isEndOfDay = hour == 24 && minute == 0 && second == 0 && fraction.allSatisfy { $0 == 0 }
+        let (offsetHour, offsetMinute) = (number(match.offsetHour), number(match.offsetMinute))
+        guard hour < 24 || isEndOfDay, minute < 60, second < 60, offsetHour < 24, offsetMinute < 60 else { return nil }
+        let offset = (match.sign == "-" ? -1 : 1) * (offsetHour * 3_600 + offsetMinute * 60)
+        let seconds = day.daysSince2001 * 86_400 + hour * 3_600 + minute * 60 + second - offset
         return Double(decimalText(seconds: seconds, fraction: fraction)).map(Date.init(timeIntervalSinceReferenceDate:))
     }
 
@@ -139,65 +150,5 @@ extension DateText {
     private static func decimalText(seconds: Int, fraction: [UInt8]) -> String {
         guard seconds < 0, fraction.contains(where: { $0 != 0 }) else { return "\(seconds).\(fraction.digitText)0" }
         return "-\(-(seconds + 1)).\(complement(of: fraction).digitText)"
-    }
-}
-
-private struct Scanner {
-    var bytes: ArraySlice<UInt8>
-
-    mutating func day() -> CalendarDay? {
-        let isExpanded = bytes.first == UInt8(ascii: "+") || bytes.first == UInt8(ascii: "-")
-        let sign = bytes.first == UInt8(ascii: "-") ? -1 : 1
-        if isExpanded { bytes.removeFirst() }
-        let digits = bytes.removeDigits()
-        guard isExpanded ? 4...9 ~= digits.count : digits.count == 4, let year: Int = digits.number(),
-            take("-"), let month = twoDigits(), take("-"), let day = twoDigits()
-        else { return nil }
-        return CalendarDay(year: sign * year, month: month, day: day)
-    }
-
-    mutating func time() -> (seconds: Int, fraction: [UInt8])? {
-        guard let hour = twoDigits(), take(":"), let minute = twoDigits() else { return nil }
-        var second = 0
-        var fraction: [UInt8] = []
-        if take(":") {
-            guard let digits = twoDigits() else { return nil }
-            second = digits
-            if take(".", ",") {
-                fraction = bytes.removeDigits()
-                guard !fraction.isEmpty else { return nil }
-            }
-        }
-        // 24:00 is the midnight at the end of the day. A Date cannot represent a leap second.
-        let isEndOfDay = hour == 24 && minute == 0 && second == 0 && fraction.allSatisfy { $0 == 0 }
-        guard hour < 24 || isEndOfDay, minute < 60, second < 60 else { return nil }
-        return (hour * 3_600 + minute * 60 + second, fraction)
-    }
-
-    mutating func offset() -> Int? {
-        if take("Z", "z") { return 0 }
-        let sign = bytes.first == UInt8(ascii: "-") ? -1 : 1
-        guard take("+", "-"), let hours = twoDigits() else { return nil }
-        var minutes = 0
-        if take(":") || !bytes.isEmpty {
-            guard let digits = twoDigits() else { return nil }
-            minutes = digits
-        }
-        guard hours < 24, minutes < 60 else { return nil }
-        return sign * (hours * 3_600 + minutes * 60)
-    }
-
-    mutating func take(_ characters: Unicode.Scalar...) -> Bool {
-        guard let byte = bytes.first, characters.contains(Unicode.Scalar(byte)) else { return false }
-        bytes.removeFirst()
-        return true
-    }
-
-    private mutating func twoDigits() -> Int? {
-        var digits = bytes.prefix(2)
-        let numbers = digits.removeDigits()
-        guard numbers.count == 2 else { return nil }
-        bytes.removeFirst(2)
-        return numbers.number()
     }
 }
