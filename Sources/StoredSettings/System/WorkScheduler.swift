@@ -138,11 +138,6 @@ struct WorkQueue {
         case thread
     }
 
-    private struct Entry {
-        var time: SuspendingClock.Instant
-        var work: Work
-    }
-
     /// The time after which a thread without work ends.
     ///
     /// One thread never ends, because the system may refuse to create another one later.
@@ -150,7 +145,7 @@ struct WorkQueue {
 
     private let mostThreads: Int
     /// The work in reverse order: the latest first and, of the same time, what was added last.
-    private var entries: [Entry] = []
+    private var entries: [(time: SuspendingClock.Instant, work: Work)] = []
     private(set) var threads = 0
     /// The number of waiting threads.
     private(set) var idleThreads = 0
@@ -165,7 +160,7 @@ struct WorkQueue {
     mutating func add(at time: SuspendingClock.Instant, _ work: @escaping Work) -> Help {
         let index = entries.firstIndex { $0.time <= time } ?? entries.endIndex
         let isEarliest = index == entries.endIndex
-        entries.insert(Entry(time: time, work: work), at: index)
+        entries.insert((time, work), at: index)
         guard idleThreads > 0 else { return help() }
         guard isEarliest || time <= .now else { return .none }
         // The thread that is woken then waits until the new entry is due.

@@ -20,20 +20,16 @@ enum DurationText {
     ///
     /// Less than a second is in a smaller unit, and more than a minute in minutes, hours or days if that is a whole number.
     static func written(_ duration: Duration) -> String {
-        let magnitude = duration.attoseconds.magnitude
-        if magnitude == 0 || magnitude >= attosecondsPerSecond {
-            let minute = 60 * attosecondsPerSecond
-            for (name, unit) in [("d", 1_440 * minute), ("h", 60 * minute), ("m", minute)]
-            where magnitude > minute && magnitude.isMultiple(of: unit) {
-                return text(for: duration, in: unit, name)
-            }
-            return text(for: duration)
-        }
-        let nanosecond: UInt128 = 1_000_000_000
-        for (name, unit) in [("ms", 1_000_000 * nanosecond), ("us", 1_000 * nanosecond)] where magnitude >= unit {
+        let (magnitude, second) = (duration.attoseconds.magnitude, attosecondsPerSecond)
+        for (name, unit) in [("d", 86_400 * second), ("h", 3_600 * second), ("m", 60 * second)]
+        where magnitude > 60 * second && magnitude.isMultiple(of: unit) {
             return text(for: duration, in: unit, name)
         }
-        return text(for: duration, in: nanosecond, "ns")
+        for (name, unit) in [("s", second), ("ms", second / 1_000), ("us", second / 1_000_000)]
+        where magnitude >= unit || magnitude == 0 {
+            return text(for: duration, in: unit, name)
+        }
+        return text(for: duration, in: second / 1_000_000_000, "ns")
     }
 
     /// Returns a duration in a unit, which is a power of ten attoseconds or divides the duration.

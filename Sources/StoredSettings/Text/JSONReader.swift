@@ -24,7 +24,7 @@ package struct JSONReader {
     /// The values of all open containers, those of the innermost container last.
     private var values: [StoredValue] = []
     /// The names of all open objects, those of the innermost object last.
-    private var names: [Name] = []
+    private var names: [(text: String, offset: Int)] = []
     private let maximumDepth: Int
     let dialect: Dialect
 
@@ -40,12 +40,6 @@ package struct JSONReader {
     private struct Container {
         let isObject: Bool
         let firstValue: Int
-        let firstName: Int
-    }
-
-    private struct Name {
-        let text: String
-        let offset: Int
     }
 
     private init(
@@ -215,7 +209,7 @@ extension JSONReader {
     private mutating func readName(else problem: String) throws(JSONSyntaxError) {
         guard byte(at: position) == JSONByte.quote else { throw failure(problem, at: position) }
         let offset = position
-        names.append(Name(text: try readString(), offset: offset))
+        names.append((try readString(), offset))
         try skipWhitespace()
         guard byte(at: position) == JSONByte.colon else { throw failure("expected ':' after a name", at: position) }
         position += 1
@@ -225,7 +219,7 @@ extension JSONReader {
         guard open.count < maximumDepth else {
             throw failure("the nesting is deeper than \(maximumDepth) levels", at: position)
         }
-        open.append(Container(isObject: isObject, firstValue: values.count, firstName: names.count))
+        open.append(Container(isObject: isObject, firstValue: values.count))
         position += 1
         try skipWhitespace()
     }
