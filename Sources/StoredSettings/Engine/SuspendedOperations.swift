@@ -198,11 +198,14 @@ extension SettingsSuite {
         }
         defer { scope.performPostponed() }
         var outcome = Swift.Result<Result, any Error>.failure(MissedOffer())
-        // The body is not in this closure, which leaves the actor of the caller.
-        while var transaction = await withTaskCancellationHandler(
-            operation: { await loan.next() },
-            onCancel: { suspended.cancel(task) }
-        ) {
+        while true {
+            // This closure leaves the actor of the caller, which has to be free before the task takes the transaction.
+            await withTaskCancellationHandler {
+                await loan.wait()
+            } onCancel: {
+                suspended.cancel(task)
+            }
+            guard var transaction = loan.take() else { break }
             outcome = Swift.Result { try scope.run { try body(&transaction) } }
             loan.giveBack(outcome.map { _ in transaction })
         }
@@ -284,8 +287,8 @@ private final class TransactionLoan: @unchecked Sendable {
 
     // MARK: The task
 
-    /// Waits for the transaction, and takes it; `nil` when the thread lends nothing anymore.
-    nonisolated(nonsending) func next() async -> SettingsTransaction? {
+    /// Waits until the thread lends the transaction, or lends nothing anymore.
+    nonisolated(nonsending) func wait() async {
         await withCheckedContinuation { continuation in
             let isWaiting = signal.withLock {
                 switch state {
@@ -296,7 +299,11 @@ private final class TransactionLoan: @unchecked Sendable {
             }
             if !isWaiting { continuation.resume() }
         }
-        return signal.withLock {
+    }
+
+    /// Returns the transaction, unless the thread has stopped waiting for the task.
+    func take() -> SettingsTransaction? {
+        signal.withLock {
             guard case .offered(let transaction) = state else { return nil }
             state = .taken
             return transaction
