@@ -21,14 +21,21 @@ extension [any ChangeTracking] {
     /// - Returns: Whether a value has changed.
     func readAll(_ keys: Set<String>, of engine: SettingsEngine) -> Bool {
         for _ in 0..<LayerList.maximumOfReads {
-            let (contents, layers) = (engine.contents(), map(\.snapshotNumber))
+            let (contents, layers) = (engine.contents(of: keys), map(\.snapshotNumber))
             for tracker in self { tracker.read(in: contents) }
             guard layers.contains(where: { $0 != nil }) else { break }
-            let newest = engine.contents()
-            let isSame = keys.allSatisfy { newest[$0] == contents[$0] }
-            if isSame, layers == map(\.snapshotNumber) { break }
+            if engine.contents(of: keys) == contents, layers == map(\.snapshotNumber) { break }
         }
         return reduce(false) { $1.adopt() || $0 }
+    }
+}
+
+extension SettingsEngine {
+    /// The newest values of some keys, of one consistent read, which copies all values of the store only while they change.
+    fileprivate func contents(of keys: Set<String>) -> [String: StoredValue] {
+        let before = version
+        let values = keys.reduce(into: [:]) { $0[$1] = value(forKey: $1) }
+        return version == before ? values : contents().filter { keys.contains($0.key) }
     }
 }
 
