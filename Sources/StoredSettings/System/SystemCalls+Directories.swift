@@ -261,21 +261,19 @@ extension SystemCalls {
             parent = try openDirectory(path.directory)
             guard parent != nil else { throw SystemError(call: .makeDirectory, path: path, number: ENOENT) }
         }
+        if let parent, try isGivenAway(in: parent) { return try makeDirectory(path.name, ofOwnerOf: parent) }
         let place = parent == nil ? path : path.name
-        var isNew = true
         do {
             try makeDirectory(place, in: parent)
         } catch  where error.number == EEXIST {
-            isNew = false
+            return
         }
         do {
-            // Also one that exists: a killed process may not have given it away.
-            if let parent { try give(place, toOwnerOf: parent) }
-            if isNew { try synchronizeParent(of: path, parent) }
+            try synchronizeParent(of: path, parent)
         } catch {
             // Remove the directory, so that the next attempt creates it again. An existing one would not be
             // synchronized.
-            if isNew { removeDirectory(place, in: parent) }
+            removeDirectory(place, in: parent)
             throw error
         }
     }
@@ -285,6 +283,53 @@ extension SystemCalls {
             try synchronizeDirectory(parent == nil ? path.directory : ".", in: parent)
         } catch  where error.number == EACCES {
             // The process may enter the parent but not read it, so it cannot synchronize it.
+        }
+    }
+
+    /// Whether the directories that root creates in another one belong to the owner of that: that user's programs have to be
+    /// able to use them.
+    private func isGivenAway(in parent: FileHandle) throws(SystemError) -> Bool {
+        let status = try status(of: parent)
+        return status.owner != 0 && status.permissions & FileMode.otherWrite == 0
+    }
+
+    /// How often other processes may remove the draft of a directory.
+    private static let mostDrafts = 16
+
+    /// Creates a directory that belongs to the owner of its parent before it has its name.
+    private func makeDirectory(
+        _ name: FilePath,
+        ofOwnerOf parent: FileHandle,
+        attempts: Int = Self.mostDrafts
+    ) throws(SystemError) {
+        guard try status(at: name, in: parent, followingLinks: false) == nil else { return }
+        // A process that was killed may have left one. If another process is still using it, that one begins again.
+        for draft in try names(in: parent) where draft.isDraft(of: "directory") {
+            removeDirectory(draft, in: parent)
+        }
+        var place = FilePath("directory").randomDraft()
+        try makeDirectory(place, in: parent)
+        do {
+            try give(place, toOwnerOf: parent)
+            do {
+                try renameExclusively(place, to: name, in: parent)
+                place = name
+            } catch  where [EINVAL, ENOSYS, ENOTSUP, EPERM].contains(error.number) {
+                // The file system, the C library or a sandbox does not support this.
+                removeDirectory(place, in: parent)
+                try makeDirectory(name, in: parent)
+                place = name
+                try give(place, toOwnerOf: parent)
+            }
+            try synchronizeParent(of: name, parent)
+        } catch {
+            // Also after the rename, so that the next attempt creates it again. An existing one would not be synchronized.
+            removeDirectory(place, in: parent)
+            // Another process has created it.
+            guard error.number != EEXIST else { return }
+            // Another process has removed the draft.
+            guard error.number == ENOENT, attempts > 1 else { throw error }
+            try makeDirectory(name, ofOwnerOf: parent, attempts: attempts - 1)
         }
     }
 
@@ -308,17 +353,14 @@ extension SystemCalls {
         _ = name.withCString { unlinkat(parent?.descriptor ?? AT_FDCWD, $0, AT_REMOVEDIR) }
     }
 
-    /// Gives an empty directory of root to the owner of its parent, whose programs have to be able to use it.
+    /// Gives a directory that root has created to the owner of its parent.
     ///
-    /// In a directory that all users can write to, root keeps it. The user may have put something else in its place.
+    /// The user may have put another directory in its place. Only an empty one of root is given away.
     private func give(_ name: FilePath, toOwnerOf parent: FileHandle) throws(SystemError) {
-        let owner = try status(of: parent)
-        guard owner.owner != 0, owner.permissions & FileMode.otherWrite == 0,
-            let found = try status(at: name, in: parent, followingLinks: false), found.isDirectory, found.owner == 0
-        else { return }
+        let status = try status(of: parent)
         let directory = try open(name, in: parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-        guard try status(of: directory).owner == 0, try names(in: directory).isEmpty else { return }
-        _ = try mayGive(directory, to: owner.owner, owner.group)
+        guard try self.status(of: directory).owner == 0, try names(in: directory).isEmpty else { return }
+        _ = try mayGive(directory, to: status.owner, status.group)
     }
 }
 

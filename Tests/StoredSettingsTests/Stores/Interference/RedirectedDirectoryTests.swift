@@ -165,32 +165,85 @@ struct RedirectedDirectoryTests {
         #expect(moment > 20)
     }
 
-    @Test("a new directory belongs to the user, also when a killed process has left it", arguments: [true, false])
-    func newDirectory(isAbandoned: Bool) async throws {
+    @Test("a new directory belongs to the user from the moment it has its name")
+    func newDirectory() async throws {
         try await withTemporaryDirectory { directory in
             let scene = try Scene(directory, withSuite: false)
             let suite = scene.config + "/server"
-            if isAbandoned { #expect(mkdir(suite, 0o700) == 0) }
-            try SystemCalls().makeDirectories(FilePath(suite))
-            var status = stat()
-            #expect(stat(suite, &status) == 0 && status.st_mode & 0o7777 == 0o700)
-            #expect(status.st_uid == Self.user && status.st_gid == Self.group)
+            let seen = Mutex<Set<String>>([])
+            let system = SystemCalls(witness: { _, _ in
+                var status = stat()
+                guard stat(suite, &status) == 0 else { return }
+                let access = "\(status.st_uid):\(status.st_gid) \(String(status.st_mode & 0o7777, radix: 8))"
+                seen.withLock { _ = $0.insert(access) }
+            })
+            try system.makeDirectories(FilePath(suite))
+            #expect(seen.withLock { $0 } == ["\(Self.user):\(Self.group) 700"])
             #expect(try FileManager.default.contentsOfDirectory(atPath: scene.config) == ["server"])
         }
     }
 
-    @Test("root gives away neither a link nor a directory that is not empty")
-    func keptDirectories() async throws {
+    @Test(
+        "a new directory has its owner on a file system that cannot refuse to replace a file, and where another process is first",
+        arguments: [EINVAL, EEXIST]
+    )
+    func newDirectoryWithoutExclusiveRename(number: CInt) async throws {
         try await withTemporaryDirectory { directory in
             let scene = try Scene(directory, withSuite: false)
-            #expect(symlink(scene.victim, scene.config + "/link") == 0)
-            #expect(mkdir(scene.config + "/full", 0o700) == 0)
-            try (scene.config + "/full/file").overwriteFile(with: "")
-            for name in ["link", "full"] {
-                try SystemCalls().makeDirectories(FilePath(scene.config + "/" + name))
-                var status = stat()
-                #expect(lstat(scene.config + "/" + name, &status) == 0 && status.st_uid == 0)
+            let suite = scene.config + "/server"
+            let system = SystemCalls(fault: { call, path in
+                guard call == .rename, path == suite else { return nil }
+                if number == EEXIST { #expect(mkdir(suite, 0o700) == 0 && chown(suite, Self.user, Self.group) == 0) }
+                return number
+            })
+            try system.makeDirectories(FilePath(suite))
+            var status = stat()
+            #expect(stat(suite, &status) == 0 && status.st_uid == Self.user && status.st_gid == Self.group)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: scene.config) == ["server"])
+        }
+    }
+
+    @Test("a new directory replaces the one that a killed process has left, and no other one")
+    func abandonedDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            let scene = try Scene(directory, withSuite: false)
+            let kept = [".directory.00000002.new", ".directory.00000003.new", ".directory.other.new"]
+            for name in [".directory.00000001.new"] + kept {
+                if name == kept[0] {
+                    #expect(symlink(scene.victim, "\(scene.config)/\(name)") == 0)
+                } else {
+                    #expect(mkdir("\(scene.config)/\(name)", 0o700) == 0)
+                }
             }
+            try "\(scene.config)/\(kept[1])/file".overwriteFile(with: "")
+            try SystemCalls().makeDirectories(FilePath(scene.config + "/server"))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: scene.config).sorted() == kept + ["server"])
+        }
+    }
+
+    @Test("a process whose new directory another process removes as an abandoned one creates it again")
+    func removedDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            let scene = try Scene(directory, withSuite: false)
+            let suite = scene.config + "/server"
+            let removals = Mutex(0)
+            let system = SystemCalls(fault: { call, path in
+                guard call == .rename, path == suite, removals.withLock({ $0 }) < 3 else { return nil }
+                removals.withLock { $0 += 1 }
+                do {
+                    for name in try FileManager.default.contentsOfDirectory(atPath: scene.config) {
+                        #expect(rmdir("\(scene.config)/\(name)") == 0)
+                    }
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            })
+            try system.makeDirectories(FilePath(suite))
+            #expect(removals.withLock { $0 } == 3)
+            var status = stat()
+            #expect(stat(suite, &status) == 0 && status.st_uid == Self.user && status.st_gid == Self.group)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: scene.config) == ["server"])
         }
     }
 
