@@ -6,18 +6,27 @@ import Synchronization
 
 /// One thread sets values with internal consistency, while others read them.
 ///
-/// No value may be torn, and none may be older than a set that returned before the read started.
+/// No value may be torn, none may be older than a set that returned before the read started, and none newer than the last
+/// set that has begun. The suites are in memory, observable, and in a file.
 struct Reads {
     struct Result {
         var sets = 0
         var reads = 0
         var torn = 0
         var stale = 0
+        var premature = 0
         var seconds = 0.0
+
+        mutating func add(_ other: Result) {
+            reads += other.reads
+            torn += other.torn
+            stale += other.stale
+            premature += other.premature
+        }
 
         var description: String {
             """
-            reads: \(reads) during \(sets) sets: \(torn) torn, \(stale) stale
+            reads: \(reads) during \(sets) sets: \(torn) torn, \(stale) stale, \(premature) premature
               \(Format.number(seconds)) s, 1 writing thread and \(Reads.readers) reading threads
             """
         }
@@ -37,34 +46,61 @@ struct Reads {
 
     /// The state shared by the threads.
     private final class Progress: Sendable {
+        let begun = Atomic(0)
         let acknowledged = Atomic(0)
         let isOver = Atomic(false)
         let result = Mutex(Result())
         let end = DispatchSemaphore(value: 0)
     }
 
+    private struct Settings: Sendable {
+        let number: Setting<Int>
+        let pair: Setting<Pair>
+        let text: Setting<String>
+        let list: Setting<[Int]>
+
+        init(_ suite: SettingsSuite) {
+            number = Setting("number", default: 0, suite: suite)
+            pair = Setting("pair", default: Pair(0), suite: suite)
+            text = Setting("text", default: Reads.text(0), suite: suite)
+            list = Setting("list", default: Reads.list(0), suite: suite)
+        }
+    }
+
     private let duration: Duration
     private let findings: Findings
-    private let number: Setting<Int>
-    private let pair: Setting<Pair>
-    private let text: Setting<String>
-    private let list: Setting<[Int]>
+    private let suites: [SettingsSuite]
 
     init(seconds: Int, in workspace: Workspace) {
-        duration = .seconds(seconds)
         findings = workspace.findings
-        let suite = SettingsSuite(fileAt: workspace.path("reads/settings.json"), reporter: findings)
-        number = Setting("number", default: 0, suite: suite)
-        pair = Setting("pair", default: Pair(0), suite: suite)
-        text = Setting("text", default: Self.text(0), suite: suite)
-        list = Setting("list", default: Self.list(0), suite: suite)
+        suites = [
+            .inMemory(reporter: findings),
+            SettingsSuite.inMemory(reporter: findings).observable(),
+            SettingsSuite(fileAt: workspace.path("reads/settings.json"), reporter: findings),
+        ]
+        duration = .seconds(seconds) / suites.count
     }
 
     func run() throws -> Result {
+        var result = Result()
+        let start = ContinuousClock.now
+        for suite in suites {
+            try run(Settings(suite), in: suite, &result)
+            suite.finish()
+        }
+        result.seconds = (ContinuousClock.now - start).seconds
+        if result.torn > 0 { findings.record("reads: \(result.torn) values were torn") }
+        if result.stale > 0 { findings.record("reads: \(result.stale) values were older than a set that had returned") }
+        if result.premature > 0 { findings.record("reads: \(result.premature) values were newer than the last set") }
+        if result.reads < result.sets { findings.record("reads: there were fewer reads than sets") }
+        return result
+    }
+
+    private func run(_ settings: Settings, in suite: SettingsSuite, _ result: inout Result) throws {
         let progress = Progress()
         for _ in 0..<Self.readers {
             Thread.detachNewThread {
-                read(progress)
+                read(settings, progress)
                 progress.end.signal()
             }
         }
@@ -72,31 +108,28 @@ struct Reads {
         var sets = 0
         while ContinuousClock.now - start < duration {
             sets += 1
-            try number.suite.transaction { settings in
-                settings[number] = sets
-                settings[pair] = Pair(sets)
-                settings[text] = Self.text(sets)
-                settings[list] = Self.list(sets)
+            progress.begun.store(sets, ordering: .sequentiallyConsistent)
+            try suite.transaction { transaction in
+                transaction[settings.number] = sets
+                transaction[settings.pair] = Pair(sets)
+                transaction[settings.text] = Self.text(sets)
+                transaction[settings.list] = Self.list(sets)
             }
-            progress.acknowledged.store(sets, ordering: .releasing)
+            progress.acknowledged.store(sets, ordering: .sequentiallyConsistent)
         }
         progress.isOver.store(true, ordering: .releasing)
         for _ in 0..<Self.readers { progress.end.wait() }
-        var result = progress.result.withLock(\.self)
-        result.sets = sets
-        result.seconds = (ContinuousClock.now - start).seconds
-        number.suite.finish()
-        if result.torn > 0 { findings.record("reads: \(result.torn) values were torn") }
-        if result.stale > 0 { findings.record("reads: \(result.stale) values were older than a set that had returned") }
-        if result.reads < result.sets { findings.record("reads: there were fewer reads than sets") }
-        return result
+        result.add(progress.result.withLock(\.self))
+        result.sets += sets
     }
 
-    private func read(_ progress: Progress) {
+    private func read(_ settings: Settings, _ progress: Progress) {
         var result = Result()
         while !progress.isOver.load(ordering: .acquiring) {
-            let known = progress.acknowledged.load(ordering: .acquiring)
-            let (number, pair, text, list) = (number.value, pair.value, text.value, list.value)
+            let known = progress.acknowledged.load(ordering: .sequentiallyConsistent)
+            let (number, pair) = (settings.number.value, settings.pair.value)
+            let (text, list) = (settings.text.value, settings.list.value)
+            let begun = progress.begun.load(ordering: .sequentiallyConsistent)
             let values = [
                 number,
                 pair.left == pair.right ? Int(pair.left) : nil,
@@ -106,12 +139,9 @@ struct Reads {
             result.reads += values.count
             result.torn += values.count { $0 == nil }
             result.stale += values.count { $0.map { $0 < known } ?? false }
+            result.premature += values.count { $0.map { $0 > begun } ?? false }
         }
-        progress.result.withLock { [result] all in
-            all.reads += result.reads
-            all.torn += result.torn
-            all.stale += result.stale
-        }
+        progress.result.withLock { [result] in $0.add(result) }
     }
 
     /// Too long to be stored inline in a `String`.

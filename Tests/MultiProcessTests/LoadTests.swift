@@ -15,6 +15,11 @@ struct LoadTests {
         try await expectSuccess(of: "load", "--seconds", "\(TestRun.count(quick: 1, exhaustive: 5))")
     }
 
+    @Test("a read is whole, never older than a set that has returned, and never newer than one that has begun")
+    func reads() async throws {
+        try await expectSuccess(of: "reads", "--seconds", "\(TestRun.count(quick: 2, exhaustive: 15))")
+    }
+
     @Test("acknowledged sets survive kill -9 during a set, a checkpoint or the creation of the file")
     func kills() async throws {
         try await expectSuccess(of: "kill", "--rounds", "\(TestRun.count(quick: 8, exhaustive: 40))")

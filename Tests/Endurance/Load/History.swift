@@ -29,7 +29,6 @@ struct History: Sendable {
         return value
     }
 
-    /// Checks a sum.
     func check(sum: Int, _ read: () throws -> Int) rethrows {
         let column = LoadPlan.column(ofSum: sum)
         let first = ledger.sum(.acknowledged, column)

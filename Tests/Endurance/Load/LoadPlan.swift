@@ -26,7 +26,6 @@ enum LoadPlan {
 
     static let pairKeys = ("left", "right")
 
-    /// The key of a sum.
     static func sumKey(_ sum: Int) -> String {
         sum == pair ? pairKeys.0 : "counter\(sum)"
     }

@@ -33,7 +33,6 @@ struct OwnChanges {
         ledger.tally(Stepper.Change.allCases.count + change.rawValue)
     }
 
-    /// Makes a change.
     func make(_ change: Stepper.Change) {
         do {
             try change.make(setting(change), tally(change))

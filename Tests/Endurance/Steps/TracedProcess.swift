@@ -35,7 +35,6 @@ final class TracedProcess {
         try Self.trace(.setOptions, process.identifier, Self.exitKill)
     }
 
-    /// Runs one instruction.
     func step() throws -> State {
         try Self.trace(.singleStep, process.identifier)
         return try wait()
@@ -63,7 +62,6 @@ final class TracedProcess {
         guard try wait() == .paused else { throw Failure("the child process stops by itself") }
     }
 
-    /// Lets the process run.
     func resume() throws {
         try Self.trace(.continue, process.identifier)
     }
@@ -74,7 +72,6 @@ final class TracedProcess {
         guard try wait() == .paused else { throw Failure("the child process stops by itself") }
     }
 
-    /// Kills the process with SIGKILL.
     func kill() throws {
         if let failure = process.killed() { throw Failure(failure) }
     }

@@ -17,7 +17,6 @@ struct Workspace {
         findings = Findings(in: directory)
     }
 
-    /// A path in the directory.
     func path(_ name: String) -> String {
         "\(directory)/\(name)"
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -94,42 +93,5 @@ struct PendingRetryTests {
         #expect(port.value == 8)
         try suite.synchronize()
         #expect(store.contents() == ["port": 8])
-    }
-
-    /// A number whose reading runs a body first, once.
-    private struct Interrupting: StoredValueConvertible, Equatable {
-        static let body = Mutex<(@Sendable () -> Void)?>(nil)
-        var number: Int
-
-        init(_ number: Int) { self.number = number }
-
-        init(storedValue: StoredValue) throws {
-            number = try Int(storedValue: storedValue)
-            let body = Self.body.withLock { body in
-                defer { body = nil }
-                return body
-            }
-            body?()
-        }
-
-        func storedValue() -> StoredValue { .integer(Int128(number)) }
-    }
-
-    @Test("a value that is replaced while it is decoded is not taken for the newest")
-    func replacedWhileDecoded() throws {
-        let suite = SettingsSuite(store: FailingStore(["n": 1]), reporter: reporter)
-        let setting = Setting("n", default: Interrupting(0), suite: suite)
-        Interrupting.body.withLock {
-            $0 = {
-                do {
-                    try suite.setStoredValue(2, forKey: "n")
-                } catch {
-                    Issue.record(error)
-                }
-            }
-        }
-        _ = setting.value
-        #expect(suite.storedValue(forKey: "n") == 2)
-        #expect(setting.value.number == 2)
     }
 }
