@@ -87,63 +87,43 @@ struct EditedFileTests {
         }
     }
 
-    @Test("a process without a stream notices a hand edit within a moment, also in its first second")
-    func withoutStream() async throws {
-        try await withPlace { place in
-            try place.path.overwriteFile(with: #"{"n": 1}"#)
-            let here = Setting("n", default: 0, suite: SettingsSuite(fileAt: place.path))
-            try await withProbe(at: place) { probe in
-                try await probe.expect("get n", prints: "1")
-                #expect(here.value == 1)
-                // Before the watch has started.
-                try place.path.overwriteFile(with: #"{"n": 2}"#)
-                try await probe.expectSoon("n", is: 2)
-                await eventually("this process reads the edit") { here.value == 2 }
-                // After the watch has started.
-                try place.path.replaceFile(with: #"{"n": 3}"#)
-                try await probe.expectSoon("n", is: 3)
-                await eventually("this process reads the edit") { here.value == 3 }
-            }
-        }
-    }
-
     /// Ways in which the settings file becomes unreadable.
     enum Breakage: CaseIterable, Sendable {
         case truncated
         case directory
         case fullDirectory
         case halfWritten
+        case misspelled
         case binary
 
-        func apply(to path: String) throws {
+        /// The contents of the file; `nil` for a directory in its place.
+        private var contents: Data? {
             switch self {
-            case .truncated: try path.overwriteFile(with: "")
-            case .halfWritten: try path.overwriteFile(with: "{\n  \"a\": 1,\n  \"b\"")
-            case .binary: try Data((0...255).map { UInt8($0) }).write(to: URL(fileURLWithPath: path))
-            case .directory, .fullDirectory:
-                try FileManager.default.removeItem(atPath: path)
-                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-                if self == .fullDirectory { try "\(path)/kept".overwriteFile(with: "kept") }
+            case .truncated: Data()
+            case .halfWritten: Data("{\n  \"a\": 1,\n  \"b\"".utf8)
+            case .misspelled: Data("{\n  \"a\": 1,\n  \"b\": oops\n}\n".utf8)
+            case .binary: Data(0...255)
+            case .directory, .fullDirectory: nil
             }
+        }
+
+        func apply(to path: String) throws {
+            if let contents { return try contents.write(to: URL(fileURLWithPath: path)) }
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            if self == .fullDirectory { try "\(path)/kept".overwriteFile(with: "kept") }
         }
 
         /// Whether the replacement is unchanged.
         func isUntouched(at path: String) throws -> Bool {
-            switch self {
-            case .truncated: return try path.fileContents == ""
-            case .halfWritten: return try path.fileContents == "{\n  \"a\": 1,\n  \"b\""
-            case .binary: return try Data(contentsOf: URL(fileURLWithPath: path)) == Data((0...255).map { UInt8($0) })
-            case .directory: return try FileManager.default.contentsOfDirectory(atPath: path) == []
-            case .fullDirectory: return try FileManager.default.contentsOfDirectory(atPath: path) == ["kept"]
-            }
+            if let contents { return try Data(contentsOf: URL(fileURLWithPath: path)) == contents }
+            return try FileManager.default.contentsOfDirectory(atPath: path) == (self == .directory ? [] : ["kept"])
         }
 
-        var code: String {
-            switch self {
-            case .directory, .fullDirectory: "readFailed"
-            case .truncated, .halfWritten, .binary: "malformedFile"
-            }
-        }
+        var code: String { contents == nil ? "readFailed" : "malformedFile" }
+
+        /// What an error shows of the place.
+        func place(in path: String) -> String { self == .misspelled ? "\(path):3:8" : path }
     }
 
     @Test(
@@ -159,6 +139,7 @@ struct EditedFileTests {
             try breakage.apply(to: place.path)
             try await probes[0].expect("set c 3")
             try await probes[1].expect("get c", prints: "3")
+            try await probes[1].expect("assign e 5")
             for probe in probes {
                 try await eventually("the checkpoint fails") {
                     try probe.send("checkpoint")
@@ -166,10 +147,10 @@ struct EditedFileTests {
                 }
                 try await probe.expect("get a", prints: "1")
                 try await probe.expect("synchronize")
-                await eventually("the error is reported") { probe.errors.contains(place.path) }
+                await eventually("the error is reported") { probe.errors.contains(breakage.place(in: place.path)) }
             }
             try await withProbe(at: place) { late in
-                for (key, value) in [("a", 1), ("b", 2), ("c", 3)] {
+                for (key, value) in [("a", 1), ("b", 2), ("c", 3), ("e", 5)] {
                     try await late.expect("get \(key)", prints: "\(value)")
                 }
                 try await late.expect("set b 4")
@@ -183,12 +164,12 @@ struct EditedFileTests {
                 for probe in probes { try await probe.expectSoon("d", is: 40) }
             }
             for probe in probes {
-                for (key, value) in [("a", 10), ("b", 4), ("c", 3)] {
+                for (key, value) in [("a", 10), ("b", 4), ("c", 3), ("e", 5)] {
                     try await probe.expect("get \(key)", prints: "\(value)")
                 }
             }
             try await eventually("a checkpoint runs in the background") {
-                try document(at: place.path) as? [String: Int] == ["a": 10, "b": 4, "c": 3, "d": 40]
+                try document(at: place.path) as? [String: Int] == ["a": 10, "b": 4, "c": 3, "d": 40, "e": 5]
             }
         }
     }

@@ -47,36 +47,4 @@ struct PathTests {
             #expect(names.count { $0.hasSuffix(".journal") } == 1)
         }
     }
-
-    @Test("suites of one process with different paths to one file share sets, streams and pending writes")
-    func oneProcess() async throws {
-        try await withTemporaryDirectory { directory in
-            try FileManager.default.createDirectory(atPath: "\(directory)/real", withIntermediateDirectories: false)
-            try FileManager.default.createSymbolicLink(atPath: "\(directory)/link", withDestinationPath: "real")
-            let paths = ["real/s.json", "link/s.json", "link/../real/./s.json", "real//s.json"]
-            let settings = paths.map { path in
-                Setting("n", default: 0, suite: SettingsSuite(fileAt: "\(directory)/\(path)"))
-            }
-            var changes = settings[3].changes().makeAsyncIterator()
-            for (index, setting) in settings.enumerated() {
-                try await setting.set(index + 1)
-                #expect(settings.map(\.value) == Array(repeating: index + 1, count: settings.count))
-                #expect(await changes.next()?.new == index + 1)
-            }
-            await withTaskGroup(of: Void.self) { group in
-                for setting in settings {
-                    group.addTask {
-                        do {
-                            for _ in 0..<500 { try await setting.update { $0 += 1 } }
-                        } catch {
-                            Issue.record(error)
-                        }
-                    }
-                }
-            }
-            #expect(settings.map(\.value) == Array(repeating: 2_004, count: settings.count))
-            try await settings[1].suite.checkpoint()
-            #expect(try document(at: "\(directory)/real/s.json")["n"] as? Int == 2_004)
-        }
-    }
 }

@@ -64,8 +64,10 @@ struct CoherentReadsTests {
                 try await writer.expect("checkpoint")
                 // Read permission for all and write permission for none; that does not stop root, so root changes its
                 // user.
-                try setPermissions(0o444, ofFilesIn: directory)
-                try setPermissions(0o555, of: directory)
+                for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
+                    #expect(chmod("\(directory)/\(name)", 0o444) == 0)
+                }
+                #expect(chmod(directory, 0o555) == 0)
                 if geteuid() == 0 { try await reader.expect("become 65534") }
                 try await reader.expect("get n", prints: "2")
                 try await reader.expect("persistence", prints: "readOnly")
@@ -80,18 +82,8 @@ struct CoherentReadsTests {
                 try await writer.expect("set m 21")
                 try await reader.expect("get m", prints: "21")
                 try await reader.expect("get n", prints: "20")
-                try setPermissions(0o755, of: directory)
+                #expect(chmod(directory, 0o755) == 0)
             }
-        }
-    }
-
-    private func setPermissions(_ mode: Int, of path: String) throws {
-        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
-    }
-
-    private func setPermissions(_ mode: Int, ofFilesIn directory: String) throws {
-        for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
-            try setPermissions(mode, of: "\(directory)/\(name)")
         }
     }
 

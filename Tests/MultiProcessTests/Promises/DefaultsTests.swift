@@ -39,34 +39,4 @@ struct DefaultsTests {
             }
         }
     }
-
-    @Test("a value that was set is stored even if it equals the default of one process")
-    func setToDefault() async throws {
-        try await withPlace { place in
-            let suite = SettingsSuite(fileAt: place.path)
-            let here = Setting("n", default: 7, suite: suite)
-            try await withProbe(at: place) { probe in
-                try await here.set(7)
-                try await probe.expect("get n", prints: "7")
-                try await probe.expect("set n 0")
-                #expect(here.value == 0)
-                try await suite.checkpoint()
-                #expect(try document(at: place.path)["n"] as? Int == 0)
-            }
-        }
-    }
-
-    @Test("a default that replaces an undecodable value does not overwrite it")
-    func undecodable() async throws {
-        try await withPlace { place in
-            try place.path.overwriteFile(with: #"{"n": ["text"]}"#)
-            try await withProbe(at: place) { probe in
-                try await probe.expect("get n", prints: "0")
-                try await probe.expect("set m 1")
-                try await probe.expect("checkpoint")
-                try await probe.finish()
-            }
-            #expect(try document(at: place.path)["n"] as? [String] == ["text"])
-        }
-    }
 }

@@ -55,6 +55,8 @@ struct ForeignContentsTests {
             others: ["": 1]
         ),
         Contents("a list", "[1, 2, 3]"),
+        Contents("almost a journal", "SSJOURNAL of my own"),
+        Contents("zeros before a text", "\0\0\0\0\0\0\0\0notes"),
     ]
 
     @Test("a settings file with any contents is read, or left unchanged until it is valid", arguments: files.indices)

@@ -66,18 +66,4 @@ struct NoLostUpdatesTests {
             #expect(stored["left"] as? Int == 2 * count && stored["right"] as? Int == 2 * count)
         }
     }
-
-    @Test("the sum is exact when two processes update while two others only checkpoint")
-    func checkpointing() async throws {
-        let count = TestRun.count(quick: 800, exhaustive: 5_000)
-        try await withPlace { place in
-            try await withProbes(4, at: place) { probes in
-                for probe in probes[..<2] { try probe.send("increment total \(count)") }
-                for probe in probes[2...] { try probe.send("checkpointRepeatedly total \(2 * count)") }
-                for probe in probes { try await probe.expect() }
-            }
-            try await SettingsSuite(fileAt: place.path).checkpoint()
-            #expect(try document(at: place.path)["total"] as? Int == 2 * count)
-        }
-    }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TestSupport
 import Testing
 
@@ -22,24 +21,6 @@ struct UnstoredAssignmentTests {
                 try await late.expect("synchronize")
                 for probe in probes { try await probe.expect("get n", prints: "2") }
             }
-        }
-    }
-
-    @Test("without a usable directory, every throwing function throws, and an assigned value is read")
-    func unavailable() async throws {
-        try await withTemporaryDirectory { directory in
-            let name = String(repeating: "x", count: 300)
-            try await withProbe(at: .suite(name, home: directory)) { probe in
-                try await probe.expect("assign n 2")
-                try await probe.expect("get n", prints: "2")
-                for command in ["set n 3", "increment n 1", "raise a b 1", "remove n", "synchronize", "checkpoint"] {
-                    try await probe.expect(command, prints: "error locationUnavailable")
-                }
-                try await probe.expect("persistence", prints: "ephemeral")
-                try await probe.expect("get n", prints: "2")
-                #expect(probe.errors != "")
-            }
-            #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
         }
     }
 }

@@ -14,7 +14,6 @@ final class Probe: Sendable {
         /// A suite by name, below the test's own directory.
         case suite(String, home: String)
 
-        /// The path of the settings file.
         var path: String {
             switch self {
             case .file(let path): path
@@ -23,7 +22,6 @@ final class Probe: Sendable {
         }
     }
 
-    /// The environment and arguments of a process.
     struct Launch: Sendable {
         /// A program with arguments, to which the probe's command line is appended, and which executes it.
         var wrapper: [String] = []
@@ -60,12 +58,10 @@ final class Probe: Sendable {
 
     // MARK: - Commands and output
 
-    /// Sends a command to the process.
     func send(_ command: String) throws {
         try process.write("\(command)\n")
     }
 
-    /// The next line that the process prints.
     func line(within limit: Duration = longestWait, sourceLocation: SourceLocation = #_sourceLocation) async throws
         -> String
     {
@@ -120,7 +116,6 @@ final class Probe: Sendable {
         process.output.remaining()
     }
 
-    /// The errors that the process has reported so far.
     var errors: String { process.errors.text }
 
     /// The reported errors, except those of an empty file.
@@ -150,7 +145,6 @@ final class Probe: Sendable {
 
     var isRunning: Bool { process.isRunning }
 
-    /// The process ID.
     var identifier: pid_t { process.identifier }
 
     /// Kills the process with SIGKILL and waits until it is gone.
