@@ -9,6 +9,7 @@ extension SettingKeys {
     fileprivate static let quality = SettingKey("quality", default: 0.75)
     fileprivate static let launchCount = SettingKey("launchCount", default: 0)
     fileprivate static let hosts = SettingKey("hosts", default: ["localhost"])
+    fileprivate static let port = SettingKey("port", default: 8080, in: 1...65_535)
     fileprivate static let weights = SettingKey<[String: [Int]]>("weights", default: [:])
     fileprivate static var doubled: SettingKey<Int> { SettingKey("doubled") { 21 * 2 } }
 }
@@ -23,16 +24,21 @@ extension SettingMembers {
     fileprivate var motto: SettingKey<String> { SettingKey("motto", default: String(repeating: "more ", count: 9)) }
 }
 
-private enum AppKey: String { case flag, comment }
+private enum AppKey: String { case flag, comment, ratio, level, first, second }
 
 private struct Settings: Sendable {
     @DefaultStorage(key: "flag") var plain = true
     @DefaultStorage(AppKey.flag) var flag = true
-    @DefaultStorageOptional(AppKey.comment) var comment: String?
+    @DefaultStorageOptional(AppKey.comment, validate: { !$0.isEmpty }) var comment: String?
+    @DefaultStorage(AppKey.ratio, in: 0.0..<1.0) var ratio = 0.5
+    @DefaultStorage(AppKey.level, validate: { $0 != .debug }) var level = Level.info
+    @DefaultStorage(AppKey.first, as: RawValueBridge()) var first = TaskPriority.low
+    @DefaultStorageOptional(AppKey.second, as: RawValueBridge()) var second: TaskPriority?
     @DefaultStorageOptional(key: "name") var name: String?
     @DefaultStorage(key: "count") var count: Int? = 42
     @DefaultStorage(.quality) var quality
     @DefaultStorage(.doubled) var doubled
+    @DefaultStorage(.port) var port = 9000
 }
 
 @Suite("Parity: declarations")
@@ -81,8 +87,18 @@ struct DeclaringParityTests {
     func enumKeys() {
         settings.flag = false
         settings.comment = "text"
+        settings.comment = ""
+        settings.ratio = 1
+        settings.level = .debug
+        #expect(reporter.errors.map(\.key) == ["comment", "ratio", "level"])
         #expect(settings.$flag.key == "flag")
         #expect(suite.snapshot() == ["flag": false, "comment": "text"])
+        settings.comment = nil
+        settings.ratio = 0.75
+        settings.first = .high
+        settings.second = .high
+        let high = StoredValue.integer(Int128(TaskPriority.high.rawValue))
+        #expect(suite.snapshot() == ["flag": false, "ratio": 0.75, "first": high, "second": high])
     }
 
     @Test("Row 5: keys are static members that declare the type and the default")
@@ -93,6 +109,10 @@ struct DeclaringParityTests {
         #expect(settings.quality == 0.5)
         settings.quality = 0.25
         #expect(suite[.quality] == 0.25)
+        // The default of the property, and the range of the key.
+        settings.port = 70_000
+        #expect(settings.port == 9000 && suite[.port] == 8080)
+        #expect(reporter.errors.map(\.code) == [.validationFailed])
         #expect(suite.snapshot() == ["quality": 0.25])
     }
 
@@ -119,7 +139,9 @@ struct DeclaringParityTests {
         let tags = SettingKey<Set<String>>("tags", default: [])
         suite[isUnicorn].toggle()
         suite[tags].insert("new")
-        #expect(suite[isUnicorn])
+        let most = SettingKey<Int?>("most", default: 42)
+        suite[most]? += 1
+        #expect(suite[isUnicorn] && suite[most] == 43)
         #expect(Setting(tags, suite: suite).value == ["new"])
         #expect(suite.contains(isUnicorn))
     }
@@ -150,6 +172,7 @@ struct DeclaringParityTests {
         #expect(twice.value == 10)
         #expect(twice.defaultValue == 10)
         #expect(settings.doubled == 42)
+        #expect(suite[SettingKey<Bool?>("verbose") { true }] == true)
         #expect(suite.keys == ["base"])
     }
 
