@@ -18,9 +18,7 @@ struct AsyncWriteTests {
         timeout: Duration = noTimeout,
         _ body: (_ suite: SettingsSuite, _ setting: Setting<Int>, _ lock: HeldJournalLock) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            // On a busy machine, a test may hold the lock for longer than a process should.
+        try await withSettingsPath { path in
             let timeout = LockTimeouts(withoutProgress: timeout, withSlowHolder: timeout)
             let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writeTimeouts: timeout)
             let suite = SettingsSuite(store: store, reporter: reporter)
@@ -68,6 +66,21 @@ struct AsyncWriteTests {
         }
     }
 
+    /// Expects that an operation throws when its task is canceled after it has begun.
+    private func expectCancellation(
+        _ comment: Comment? = nil,
+        of operation: @escaping @Sendable () async throws -> Void
+    ) async {
+        let begun = Counter()
+        let task = Task {
+            begun.add()
+            try await operation()
+        }
+        await eventually("the operation begins") { begun.count == 1 }
+        task.cancel()
+        await #expect(throws: CancellationError.self, comment) { try await task.value }
+    }
+
     @Test("a canceled operation that waits throws at once and changes nothing", .deadlockLimit)
     func canceled() async throws {
         try await withHeldLock { suite, setting, lock in
@@ -85,14 +98,7 @@ struct AsyncWriteTests {
                 { try await part.set(text: "burst=2") },
             ]
             for (index, operation) in operations.enumerated() {
-                let begun = Counter()
-                let task = Task {
-                    begun.add()
-                    try await operation()
-                }
-                await eventually("the operation begins") { begun.count == 1 }
-                task.cancel()
-                await #expect(throws: CancellationError.self, "operation \(index)") { try await task.value }
+                await expectCancellation("operation \(index)", of: operation)
             }
             lock.release()
             #expect(suite.snapshot() == ["n": 1])
@@ -142,16 +148,7 @@ struct AsyncWriteTests {
             // What does not wait for another writer goes on.
             try await suite.synchronize()
             // Often enough that most of them are suspended when they are canceled.
-            for index in 0..<60 {
-                let begun = Counter()
-                let task = Task {
-                    begun.add()
-                    try await others[index % others.count]()
-                }
-                await eventually("the operation begins") { begun.count == 1 }
-                task.cancel()
-                await #expect(throws: CancellationError.self) { try await task.value }
-            }
+            for index in 0..<60 { await expectCancellation(of: others[index % others.count]) }
             #expect(lock.isAwaited)
             lock.release()
             let result = try await first.value
@@ -346,52 +343,6 @@ struct AsyncWriteTests {
         }
     }
 
-    @Test("a checkpoint that is canceled while it writes the file is completed", .deadlockLimit)
-    func canceledCheckpoint() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let task = Mutex<Task<Void, any Error>?>(nil)
-            let lock = Mutex<HeldJournalLock?>(nil)
-            let isDone = Counter()
-            let system = SystemCalls { call, called in
-                guard call == .sync, called.hasSuffix(".new"), lock.withLock({ $0 == nil }) else { return nil }
-                do {
-                    let held = try HeldJournalLock(besideFileAt: path)
-                    lock.withLock { $0 = held }
-                } catch {
-                    Issue.record(error)
-                }
-                task.withLock { $0?.cancel() }
-                return nil
-            }
-            // On a busy machine, this test may be late to release the lock.
-            let timeout = LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout)
-            let store = FileStore(
-                path: FilePath(path),
-                system: system,
-                checkpointsInBackground: false,
-                lockTimeout: noTimeout,
-                writeTimeouts: timeout
-            )
-            let suite = SettingsSuite(store: store, reporter: reporter)
-            try await suite.setStoredValue(1, forKey: "a")
-            task.withLock { task in
-                task = Task {
-                    defer { isDone.add() }
-                    try await suite.checkpoint()
-                }
-            }
-            let page = try #require(store.peek { $0.journal.journal }).page
-            await eventually("the checkpoint waits for the journal's lock") {
-                lock.withLock { $0 != nil } && page[JournalHeader.lockWord] & 1 << 31 != 0 || isDone.count == 1
-            }
-            lock.withLock { $0?.release() }
-            let checkpoint = try #require(task.withLock { $0 })
-            try await checkpoint.value
-            #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")
-        }
-    }
-
     @Test("an operation in a task that is canceled already throws and changes nothing")
     func canceledBefore() async throws {
         let suite = SettingsSuite.inMemory()
@@ -410,8 +361,8 @@ struct AsyncWriteTests {
 
     @Test("code that an assignment in a task calls waits as long as it likes", .deadlockLimit)
     func callbacks() async throws {
-        try await withTemporaryDirectory { directory in
-            let (path, other) = (directory + "/settings.json", Setting("m", default: 0, suite: .inMemory()))
+        try await withSettingsPath { path in
+            let other = Setting("m", default: 0, suite: .inMemory())
             let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: reporter)
             let setting = Setting("n", default: 0, suite: suite)
@@ -437,44 +388,20 @@ struct AsyncWriteTests {
         }
     }
 
-    @Test("work that a canceled transaction has postponed waits without a limit", .deadlockLimit)
-    func postponed() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            // On a busy machine, this test may be late to release the lock.
-            let timeout = LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout)
-            let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writeTimeouts: timeout)
-            let problems = Mutex<[String]>([])
-            let reporter = CallingReporter { error in
-                // The assignment is reported after the transaction.
-                guard error.code == .nestedTransaction else { return problems.withLock { $0.append("\(error)") } }
-                do {
-                    let lock = try HeldJournalLock(besideFileAt: path)
-                    let hasEnded = Atomic(false)
-                    defer { hasEnded.store(true, ordering: .relaxed) }
-                    Thread.detachNewThread {
-                        while !lock.isAwaited, !hasEnded.load(ordering: .relaxed) { usleep(1_000) }
-                        lock.release()
-                    }
-                    try store.write(3, forKey: "waiting")
-                } catch {
-                    problems.withLock { $0.append("\(error)") }
-                }
-            }
-            let suite = SettingsSuite(store: store, reporter: reporter)
+    @Test("an assignment in a transaction whose task is canceled meanwhile is applied after it", .deadlockLimit)
+    func postponedByCanceled() async throws {
+        try await withFileSuite(reporter: reporter) { suite, _ in
             let setting = Setting("n", default: 0, suite: suite)
             let task = Task {
                 try await suite.transaction { settings in
                     settings[setting] = 1
                     setting.value = 2
-                    suite.finish()
                     withUnsafeCurrentTask { $0?.cancel() }
                 }
             }
             try await task.value
-            #expect(problems.withLock { $0 } == [])
-            let stored = FileStore(path: FilePath(path), checkpointsInBackground: false).contents()
-            #expect(stored == ["n": 2, "waiting": 3])
+            #expect(suite.snapshot() == ["n": 2])
+            #expect(reporter.errors.map(\.code) == [.nestedTransaction])
         }
     }
 

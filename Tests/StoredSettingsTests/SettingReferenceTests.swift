@@ -16,10 +16,6 @@ extension SettingKeys {
     fileprivate static let port = SettingKey("port", default: 8080)
 }
 
-extension SettingMembers {
-    fileprivate var hostMember: SettingKey<String> { .host }
-}
-
 @Suite("References to settings")
 struct SettingReferenceTests {
     private let reporter = RecordingReporter()
@@ -31,36 +27,6 @@ struct SettingReferenceTests {
     init() {
         suite = .inMemory(reporter: reporter)
         (host, port) = (Setting(.host, suite: suite), Setting(.port, suite: suite))
-    }
-
-    private func fill() {
-        host.value = "a.example"
-        port.value = 1
-    }
-
-    @Test("a suite and a transaction reset settings and keys alike")
-    func resetting() throws {
-        let resets: [(SettingsSuite) throws -> Void] = [
-            { [host, port] in try $0.reset(host, port) },
-            { try $0.reset(.host, .port) },
-            { suite in try suite.transaction { [host, port] in try $0.reset(host, port) } },
-            { suite in try suite.transaction { try $0.reset(.host, .port) } },
-        ]
-        for reset in resets {
-            fill()
-            #expect(suite.keys == ["host", "port"])
-            try reset(suite)
-            #expect(suite.keys.isEmpty)
-        }
-    }
-
-    @Test("a reset with a setting of another suite throws and changes nothing")
-    func resettingForeign() throws {
-        fill()
-        foreign.value = 1
-        expectError(.otherSuite) { try suite.reset(port, foreign) }
-        expectError(.otherSuite) { try suite.transaction { try $0.reset(port, foreign) } }
-        #expect(port.isSet && foreign.isSet)
     }
 
     @Test("Row 30: changes and observations accept settings and keys alike")
@@ -89,16 +55,6 @@ struct SettingReferenceTests {
         #expect(reporter.errors.first?.key == "foreign")
     }
 
-    @Test("a dynamic member has a setting")
-    func members() throws {
-        let setting = suite.setting(\.hostMember)
-        suite.members.hostMember = "b.example"
-        #expect(setting.value == "b.example" && setting.isSet)
-        try setting.reset()
-        #expect(suite.members.hostMember == "localhost")
-        #expect(suite.setting(.port).defaultValue == 8080)
-    }
-
     @Test("keys are equal when their names and types are")
     func hashableKeys() {
         let keys: Set<AnySettingKey> = [
@@ -108,26 +64,6 @@ struct SettingReferenceTests {
         #expect(keys.count == 4)
         #expect(keys.contains(SettingKey("port", default: 1)))
         #expect(!keys.contains(SettingKey("port", default: "1")))
-    }
-
-    @Test("a suite and a transaction access stored values alike")
-    func storedValues() throws {
-        suite[storedValueFor: "port"] = 5
-        #expect(suite[storedValueFor: "port"] == 5 && port.value == 5)
-        try suite.transaction { settings in
-            #expect(settings.storedValue(forKey: "port") == 5)
-            #expect(settings[storedValueFor: "port"] == 5)
-            try settings.setStoredValue(6, forKey: "port")
-            settings[storedValueFor: "host"] = "c.example"
-        }
-        #expect(suite.snapshot() == ["port": 6, "host": "c.example"])
-        suite[storedValueFor: "port"] = nil
-        #expect(suite.keys == ["host"])
-        suite[storedValueFor: ""] = 1
-        #expect(reporter.errors.map(\.code) == [.invalidKey])
-        expectError(.invalidKey) {
-            try suite.transaction { try $0.setStoredValue(1, forKey: "") }
-        }
     }
 }
 

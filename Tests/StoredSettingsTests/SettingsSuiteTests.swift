@@ -36,9 +36,13 @@ struct SettingsSuiteTests {
                 $0[otherSetting] = 2
             }
         }
+        let stored = Setting("other", default: false, suite: suite)
+        expectError(.otherSuite) { try suite.reset(stored, otherSetting) }
+        expectError(.otherSuite) { try suite.transaction { try $0.reset(stored, otherSetting) } }
         expectError(.invalidKey) {
             try suite.transaction { $0[storedValueFor: ""] = 5 }
         }
+        expectError(.invalidKey) { try suite.transaction { try $0.setStoredValue(1, forKey: "") } }
         try suite.setStoredValue("x", forKey: "high")
         expectError(.typeMismatch) {
             try suite.transaction {
@@ -46,6 +50,9 @@ struct SettingsSuiteTests {
                 $0[.high] += 1
             }
         }
+        let error = expectError(.typeMismatch) { try Setting(.high, suite: suite).update { $0 += 1 } }
+        #expect(error?.consequence == "the transaction changes nothing")
+        #expect(error?.remedy == "assign a new value")
         #expect(suite.snapshot() == ["other": true, "high": "x"])
     }
 
@@ -89,16 +96,6 @@ struct SettingsSuiteTests {
         #expect(suite.snapshot() == ["other": true, "low": 2, "high": 99])
         #expect(other.snapshot() == ["high": 98])
         try suite.synchronize()
-    }
-
-    @Test("a task that is started in a transaction does not belong to it")
-    func taskStartedInside() async throws {
-        let high = Setting(.high, suite: suite)
-        let task = try await suite.transaction { _ in
-            Task { try await high.set(99) }
-        }
-        try await task.value
-        #expect(high.value == 99)
     }
 
     @Test("a task on another thread does not belong to the transaction that is running")
@@ -188,16 +185,5 @@ struct SettingsSuiteTests {
             values[storedValueFor: "low"] = 5
         }
         #expect(suite.snapshot() == ["high": "x", "low": 5])
-    }
-
-    @Test("the error of a stored value that an update cannot use says what to do")
-    func unusableInUpdate() {
-        let suite = SettingsSuite.inMemory(["high": "x"])
-        let error = #expect(throws: SettingsError.self) {
-            try Setting("high", default: 1, suite: suite).update { $0 += 1 }
-        }
-        #expect(error?.consequence == "the transaction changes nothing")
-        #expect(error?.remedy == "assign a new value")
-        #expect(suite.snapshot() == ["high": "x"])
     }
 }

@@ -79,6 +79,7 @@ struct CommandMessageTests {
             ),
             ("strict=burst=500", "burst is too large. Nothing is changed. Use a value that the validator accepts."),
             ("pace=burst=1,burst=2", "the name 'burst' occurs twice"),
+            ("pace=brust=1", "the setting has no member 'brust'. Nothing is changed. Use 'burst' if that is meant."),
         ] as [(String, String)]
     )
     func texts(assignment: String, message: String) async {

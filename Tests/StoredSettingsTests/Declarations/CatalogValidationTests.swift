@@ -300,16 +300,6 @@ struct CatalogValidationTests {
         #expect(try await problems("{").first?.contains("If the program continues, it is left unchanged") == true)
     }
 
-    @Test("writes a stored key without characters that control a terminal")
-    func controlCharacters() throws {
-        let suite = SettingsSuite.inMemory(["a\u{1B}[2J\u{202E}\u{9B}": 1])
-        let catalog = SettingsCatalog(Setting("n", default: 1, suite: suite))
-        let error = try #require(throws: SettingsValidationError.self) { try catalog.validate() }
-        let text = error.description
-        #expect(text.contains(#"a\u{1B}[2J\u{202E}\u{009B}"#))
-        #expect(!text.unicodeScalars.contains { ["\u{1B}", "\u{202E}", "\u{9B}"].contains($0) })
-    }
-
     @Test("tells how to correct a flag or a variable that is outside of the range, or that a validator rejects")
     func remedies() {
         let suite = SettingsSuite.inMemory(sources: [

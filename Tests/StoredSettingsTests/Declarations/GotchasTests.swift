@@ -49,15 +49,11 @@ struct GotchasTests {
 
     @Test("a key with a dot is one name in the file, and no member of another key")
     func flatKeys() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            try path.overwriteFile(with: #"{"log": {"level": "nested"}, "log.level": "flat"}"#)
-            let suite = SettingsSuite(fileAt: path)
+        try await withFileSuite(contents: #"{"log": {"level": "nested"}, "log.level": "flat"}"#) { suite, _ in
             let level = Setting("log.level", default: "", suite: suite)
             #expect(level.value == "flat")
             try await level.reset()
             #expect(level.value.isEmpty)
-            try await suite.synchronize()
         }
     }
 }

@@ -179,23 +179,6 @@ struct HeldValuesTests {
         }
     }
 
-    @Test("the first read after a change by another program returns it if it meets the requirements")
-    func firstRead() async throws {
-        try await withProcess { process in
-            let other = PoolProcess(process.path, reporter)
-            for value in 50...60 {
-                try await other.pool.$most.set(value)
-                #expect(process.pool.most == value)
-                try await other.pool.$most.set(value + 100)
-                #expect(process.pool.suite.snapshot()["most"] == .integer(Int128(value + 100)))
-                try await other.pool.$most.set(value + 200)
-                var stream = process.pool.$most.values.makeAsyncIterator()
-                #expect(await stream.next() == value + 200)
-            }
-            other.store.close()
-        }
-    }
-
     @Test("the requirements are checked after a change of a layer", arguments: [true, false])
     func layered(isOverride: Bool) async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in

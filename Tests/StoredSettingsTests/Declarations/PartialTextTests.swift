@@ -69,19 +69,6 @@ struct PartialTextTests {
         #expect(pace.value == Pace(burst: 5))
     }
 
-    @Test("a part of a part, and an enum, are completed as far as their types allow")
-    func nested() throws {
-        let suite = SettingsSuite.inMemory()
-        let service = Setting("service", default: Service(), suite: suite)
-        let limit = Setting("limit", default: Limit.paced(perSecond: 5, burst: 6), suite: suite)
-        let catalog = SettingsCatalog(service, limit)
-        try service.set(Service(name: "b", night: nil))
-        try catalog["service"]?.set(text: #"{"pace": {"burst": 1}}"#)
-        #expect(service.value == Service(name: "b", pace: Pace(burst: 1), night: nil))
-        try catalog["limit"]?.set(text: #"{"paced": {"burst": 1}}"#)
-        #expect(limit.value == .paced(perSecond: 5, burst: 1))
-    }
-
     @Test("pairs change the members that they name, also of a type that requires none")
     func lenient() throws {
         let setting = Setting("limits", default: Lenient(), suite: .inMemory())
@@ -147,13 +134,6 @@ struct PartialTextTests {
         #expect(await harness.run("set", "pace=burst=5").code == 0)
         #expect(await harness.run("set", "pace", "perSecond=50").code == 0)
         #expect(pace.value == Pace(perSecond: 50, burst: 5))
-        let wrong = await harness.run("set", "pace=brust=1")
-        #expect(wrong.code == 65)
-        #expect(
-            wrong.errors.contains(
-                "the setting has no member 'brust'. Nothing is changed. Use 'burst' if that is meant."
-            )
-        )
     }
 
     @Test("config set keeps a member that another thread sets meanwhile")

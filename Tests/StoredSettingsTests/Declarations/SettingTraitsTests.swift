@@ -73,21 +73,6 @@ struct SettingTraitsTests {
         }
     }
 
-    @Test("a flag and a variable of its own replace the names that are derived from the key")
-    func names() {
-        let suite = SettingsSuite.inMemory(sources: [
-            .commandLine(["--listen", "2", "--port", "3"]),
-            .environment(["LIMIT": "4", "ACME_MAX": "5"], prefix: "ACME_"),
-        ])
-        let port = Setting("port", default: 1, suite: suite, traits: .flag("listen"))
-        let max = Setting("max", default: 1, suite: suite, traits: .environment("LIMIT"))
-        #expect(port.value == 2)
-        #expect(port.explain().source == "--listen")
-        #expect(port.explain().place == nil)
-        #expect(max.value == 4)
-        #expect(max.explain().source == "LIMIT")
-    }
-
     @Test("an explanation contains no secret value, neither the one in use nor a shadowed one")
     func secret() throws {
         let suite = SettingsSuite.inMemory(

@@ -142,8 +142,6 @@ struct SuiteGroupTests {
         let setting = group.setting(.level)
         setting.value = 8
         try await group.reset(setting)
-        setting.value = 8
-        try await group.reset(setting)
         #expect(suite.snapshot() == ["oldLevel": 5])
     }
 
@@ -214,6 +212,7 @@ struct SuiteGroupTests {
         #expect(server.primary.port == 1)
         #expect(server.replica.port == 2)
         #expect(server.primary.$port.explain().source == "--primary-port")
+        #expect(server.replica.$port.explain().source == "REPLICA_DATABASE_PORT")
         #expect(SettingsCatalog(server).findProblems().errors.isEmpty)
         #expect(SettingsCatalog(server).markdown().contains("`REPLICA_DATABASE_PORT`"))
     }

@@ -156,6 +156,8 @@ struct DeclaringParityTests {
         #expect(suite.members.launchCount == 2)
         #expect(suite.members.doubled == 42)
         #expect(suite.members.nickname == "ada")
+        let nickname = suite.setting(\.nickname)
+        #expect(nickname.value == "ada" && nickname.isSet)
         suite.members.nickname = nil
         #expect(suite.snapshot() == ["launchCount": 2, "hosts": ["localhost", "example.org"]])
         #expect(SettingsSuite.inMemory().members.launchCount == 0)

@@ -5,7 +5,7 @@ import Synchronization
 @testable import StoredSettings
 
 /// An in-memory store whose changes fail on request.
-final class FailingStore: LocatingStore, ForwardingStore {
+final class FailingStore: ForwardingStore {
     let memory: InMemoryStore
     private let failure = Mutex<SettingsError?>(nil)
 
@@ -17,13 +17,6 @@ final class FailingStore: LocatingStore, ForwardingStore {
 
     /// Rejects every value of a key permanently, except one.
     func reject(_ key: String, except value: StoredValue? = nil) { rejected.withLock { $0 = (key, value) } }
-
-    /// The places of values that the next calls of `location(ofValueForKey:)` return.
-    let locations = Mutex<[SettingsError.Location?]>([])
-
-    func location(ofValueForKey key: String) -> SettingsError.Location? {
-        locations.withLock { $0.isEmpty ? nil : $0.removeFirst() }
-    }
 
     private let synchronizingFailure = Mutex<SettingsError?>(nil)
 

@@ -14,14 +14,7 @@ struct PoolProcess {
 
     init(_ path: String, _ reporter: any SettingsReporter, _ system: SystemCalls = SystemCalls()) {
         self.path = path
-        // On a busy machine, a test may hold the lock for longer than a process should.
-        let timeout = LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout)
-        store = FileStore(
-            path: FilePath(path),
-            system: system,
-            checkpointsInBackground: false,
-            writeTimeouts: timeout
-        )
+        store = FileStore(path: FilePath(path), system: system, checkpointsInBackground: false, writeTimeouts: .unlimited)
         pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
         limit = Setting("limit", default: 900, suite: pool.suite)
         pool.catalog.require("most is at most limit", pool.$most, limit) { $0 <= $1 }
