@@ -3,10 +3,11 @@
 import Foundation
 import StoredSettings
 import Synchronization
+import TestSupport
 
 /// A TCP proxy on the loopback interface that disturbs its connections as a test demands.
 ///
-/// It uses threads of its own. Changed faults apply to open connections, too.
+/// It uses threads of its own, and ends with the test. Changed faults apply to open connections, too.
 package final class FaultyProxy: Sendable {
     package enum Direction: Sendable, CaseIterable {
         case toServer
@@ -54,6 +55,11 @@ package final class FaultyProxy: Sendable {
         self.target = target
         listener = try LoopbackSocket.listening()
         Thread.detachNewThread { [self] in accept() }
+        Teardown.add { [self] in
+            withState { $0.isStopped = true }
+            listener.shutDown()
+            dropConnections()
+        }
     }
 
     /// The port of the proxy.
@@ -105,13 +111,6 @@ package final class FaultyProxy: Sendable {
 
     /// The number of open connections.
     package var connectionCount: Int { withState { $0.connections.count } }
-
-    /// Ends the proxy and its connections.
-    package func stop() {
-        withState { $0.isStopped = true }
-        listener.shutDown()
-        dropConnections()
-    }
 
     // MARK: - Threads
 

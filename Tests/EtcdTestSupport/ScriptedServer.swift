@@ -3,10 +3,11 @@
 import Foundation
 import StoredSettings
 import Synchronization
+import TestSupport
 
 /// An HTTP server on the loopback interface whose answers a test determines byte by byte.
 ///
-/// Every connection has a thread of its own, which runs the closure of the test for every request.
+/// Every connection has a thread of its own, which runs the closure of the test for every request. The server ends with the test.
 package final class ScriptedServer: Sendable {
     /// A request that was received.
     package struct Request: Sendable {
@@ -77,6 +78,10 @@ package final class ScriptedServer: Sendable {
         self.answer = answer
         listener = try LoopbackSocket.listening()
         Thread.detachNewThread { [self] in accept() }
+        Teardown.add { [self] in
+            listener.shutDown()
+            dropConnections()
+        }
     }
 
     package var port: UInt16 { listener.port }
@@ -92,11 +97,6 @@ package final class ScriptedServer: Sendable {
 
     package func dropConnections() {
         for socket in state.withLock({ Array($0.connections.values) }) { socket.shutDown() }
-    }
-
-    package func stop() {
-        listener.shutDown()
-        dropConnections()
     }
 
     private func accept() {

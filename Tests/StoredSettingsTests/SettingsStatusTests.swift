@@ -14,8 +14,7 @@ struct SettingsStatusTests {
 
     @Test("a new suite has no problem, nothing unsaved and no checkpoint")
     func newSuite() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let status = SettingsSuite(fileAt: path, reporter: reporter).status
             #expect(status.problem == nil)
             #expect(status.unsavedCount == 0)
@@ -27,8 +26,7 @@ struct SettingsStatusTests {
 
     @Test("the last checkpoint is that of any process, and an edit is none")
     func lastCheckpoint() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let writer = FileStore(path: path, checkpointsInBackground: false)
             let began = Date()
             try writer.commit { $0["a"] = 1 }
@@ -68,8 +66,7 @@ struct SettingsStatusTests {
 
     @Test("a file that cannot be read is a problem that names the suite's file, until it can")
     func problem() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.overwriteFile(with: "{")
             let store = FileStore(path: path)
             let suite = SettingsSuite(store: store, name: "acme", reporter: reporter)
@@ -86,8 +83,7 @@ struct SettingsStatusTests {
 
     @Test("failed checkpoints are counted until one succeeds, also when their cause may be gone meanwhile")
     func failedCheckpoints() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, system: faults.system)
             let suite = SettingsSuite(store: store, reporter: reporter)
             try await suite.setStoredValue(1, forKey: "a")

@@ -32,7 +32,7 @@ package struct DeadlockLimit: TestTrait, SuiteTrait, TestScoping {
             try await withoutActuallyEscaping(function) { function in
                 try await withThrowingTaskGroup(of: Bool.self) { group in
                     group.addTask {
-                        try await function()
+                        try await Teardown.run(after: function)
                         return true
                     }
                     group.addTask { await !hasPassed(Self.limit) }
@@ -50,6 +50,25 @@ package struct DeadlockLimit: TestTrait, SuiteTrait, TestScoping {
                 }
             }
         }
+    }
+}
+
+/// What happens at the end of a test that has the trait `deadlockLimit`.
+package final class Teardown: Sendable {
+    @TaskLocal private static var current: Teardown?
+
+    private let bodies = Mutex<[@Sendable () -> Void]>([])
+
+    /// Runs a body at the end of the test.
+    package static func add(_ body: @escaping @Sendable () -> Void) {
+        guard let current else { preconditionFailure("the test needs the trait 'deadlockLimit'") }
+        current.bodies.withLock { $0.append(body) }
+    }
+
+    static func run(after test: () async throws -> Void) async throws {
+        let teardown = Teardown()
+        defer { for body in teardown.bodies.withLock(\.self).reversed() { body() } }
+        try await $current.withValue(teardown) { try await test() }
     }
 }
 

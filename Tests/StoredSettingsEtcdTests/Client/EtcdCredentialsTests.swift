@@ -16,30 +16,26 @@ struct EtcdCredentialsTests {
         return try #require(await #expect(throws: EtcdError.self) { _ = try await credentials.read() })
     }
 
-    @Test("A newline at the end of a file is ignored")
-    func newline() async throws {
+    @Test(
+        "A byte order mark and one line break at the end of a file are ignored",
+        arguments: [("me\n", "me"), (" s \n\n", " s \n"), ("\u{FEFF}me\r\n", "me")]
+    )
+    func text(_ contents: String, _ text: String) async throws {
         try await withTemporaryDirectory { directory in
-            try "me\n".write(toFile: "\(directory)/user", atomically: false, encoding: .utf8)
-            try " s \n\n".write(toFile: "\(directory)/password", atomically: false, encoding: .utf8)
-            let files = EtcdStore.Credentials(userFile: "\(directory)/user", passwordFile: "\(directory)/password")
-            let credentials = try await files.read()
-            #expect(credentials.user == "me")
-            #expect(credentials.password == " s \n")
+            let (user, password) = ("\(directory)/user", "\(directory)/password")
+            for file in [user, password] { try file.overwriteFile(with: contents) }
+            let credentials = try await EtcdStore.Credentials(userFile: user, passwordFile: password).read()
+            #expect(credentials.user == text && credentials.password == text)
         }
     }
 
-    @Test("A byte order mark and a carriage return before the newline are ignored, and text in UTF-16 is refused")
-    func encodings() async throws {
+    @Test("Text in UTF-16 is refused")
+    func encoding() async throws {
         try await withTemporaryDirectory { directory in
-            let (user, password) = ("\(directory)/user", "\(directory)/password")
-            try Data("\u{FEFF}me\r\n".utf8).write(to: URL(fileURLWithPath: user))
-            try Data("\u{FEFF}s\r\n".utf8).write(to: URL(fileURLWithPath: password))
-            let credentials = try await EtcdStore.Credentials(userFile: user, passwordFile: password).read()
-            #expect(credentials.user == "me")
-            #expect(credentials.password == "s")
-            try Data([0x73, 0, 0x0A, 0]).write(to: URL(fileURLWithPath: password))
-            let error = try await Self.error(user: user, password: password)
-            #expect(error.reason.contains("\(password) is not text in UTF-8"))
+            let file = "\(directory)/user"
+            try Data([0x73, 0, 0x0A, 0]).write(to: URL(fileURLWithPath: file))
+            let error = try await Self.error(user: file, password: file)
+            #expect(error.reason.contains("\(file) is not text in UTF-8"))
         }
     }
 

@@ -18,7 +18,6 @@ struct EtcdWatchTests {
             answer.sendChunk(String((WatchReaderTests.created + WatchReaderTests.put).dropFirst(100)))
             answer.endStream()
         }
-        defer { server.stop() }
         let messages = Mutex<[EtcdWatchMessage]>([])
         let client = try EtcdClientTests.client(server)
         let error = await EtcdClientTests.error {
@@ -42,7 +41,6 @@ struct EtcdWatchTests {
             answer.sendChunk(WatchReaderTests.created)
             answer.waitForEnd()
         }
-        defer { server.stop() }
         let client = try EtcdClientTests.client(server)
         let isCreated = Mutex(false)
         let task = Task {
@@ -63,7 +61,6 @@ struct EtcdWatchTests {
             answer.sendChunk(WatchReaderTests.created)
             answer.waitForEnd()
         }
-        defer { server.stop() }
         let client = try EtcdClientTests.client(server)
         await #expect(throws: Enough.self) {
             try await client.watch(EtcdKeyRange(key: [97]), from: 6) { _ in throw Enough() }
@@ -90,7 +87,6 @@ struct EtcdWatchTests {
             answer.sendChunk(refusal)
             answer.waitForEnd()
         }
-        defer { server.stop() }
         let client = try EtcdClientTests.client(server) { EtcdCredentials(user: "u", password: "p") }
         let created = Mutex(0)
         let error = await EtcdClientTests.error {

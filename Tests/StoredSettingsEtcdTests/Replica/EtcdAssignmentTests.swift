@@ -22,7 +22,6 @@ struct EtcdAssignmentTests {
 
     private static func withProxy(_ body: (FaultyProxy, String, String) async throws -> Void) async throws {
         let proxy = try FaultyProxy(to: try await SharedEtcd.cluster.port())
-        defer { proxy.stop() }
         try await withTemporaryDirectory { try await body(proxy, "\(UUID().uuidString)/", $0) }
     }
 
@@ -160,41 +159,6 @@ struct EtcdAssignmentTests {
 
 @Suite("Pending assignments")
 struct PendingAssignmentTests {
-    @Test("Assignments of the same keys replace each other until they are sent")
-    func coalescing() {
-        var pending = PendingAssignments()
-        let first = pending.add(["a": 1], ["a": 5])
-        #expect(pending.add(["a": 2], ["a": 9]).id == first.id)
-        #expect(pending.batches.map(\.edits) == [["a": 2]])
-        #expect(pending.batches.map(\.bases) == [["a": 5]])
-        _ = pending.begin()
-        #expect(pending.add(["a": 3], ["a": 5]).id != first.id)
-        _ = pending.add(["a": 4, "b": 4], ["a": 5, "b": 0])
-        // A later batch has one of the keys.
-        _ = pending.add(["a": 5], ["a": 5])
-        #expect(pending.batches.map(\.edits) == [["a": 2], ["a": 3], ["a": 4, "b": 4], ["a": 5]])
-    }
-
-    @Test("An assignment after one that was stored is based on it")
-    func bases() throws {
-        var pending = PendingAssignments()
-        _ = pending.add(["a": 1, "b": nil], ["a": nil, "b": nil])
-        pending.fillBases { $0 == "a" ? 5 : 0 }
-        let begun = pending.begin()
-        let first = try #require(begun)
-        #expect(first.bases == ["a": 5, "b": 0])
-        _ = pending.add(["a": 2], ["a": 5])
-        pending.end(first) { _, _ in 9 }
-        #expect(pending.batches.map(\.bases) == [["a": 9]])
-        #expect(pending.contains("a") && !pending.contains("b"))
-        #expect(pending.takeChanged().map(\.bases) == [["a": 9]])
-        #expect(pending.takeChanged() == [])
-        let next = pending.begin()
-        let second = try #require(next)
-        pending.end(second) { _, _ in nil }
-        #expect(pending.isEmpty && !pending.contains("a"))
-    }
-
     @Test("An assignment follows one of another process only if its process knew that")
     func strangers() {
         var pending = PendingAssignments()

@@ -97,7 +97,6 @@ private struct Fleet {
         _ body: @escaping @Sendable (inout Fleet) throws -> Void
     ) async throws {
         let proxies = try (0..<3).map { try FaultyProxy(to: cluster.port($0)) }
-        defer { for proxy in proxies { proxy.stop() } }
         try await withTemporaryDirectory { directory in
             let files = (user: directory + "/user", password: directory + "/password")
             try user?.name.write(toFile: files.user, atomically: false, encoding: .utf8)

@@ -75,7 +75,6 @@ struct EtcdStoreContractTests {
     func distant(_ clause: Clause) async throws {
         let cluster = try await SharedEtcd.cluster
         let proxy = try FaultyProxy(to: cluster.port())
-        defer { proxy.stop() }
         let urls = cluster.urls
         let prefixes = Prefixes()
         let contract = SettingsStoreContract(

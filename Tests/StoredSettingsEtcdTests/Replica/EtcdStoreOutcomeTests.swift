@@ -15,7 +15,6 @@ struct EtcdStoreOutcomeTests {
     func compaction() async throws {
         try await withEtcd { cluster in
             let proxy = try FaultyProxy(to: cluster.port())
-            defer { proxy.stop() }
             let store = try EtcdStore(urls: [proxy.url], prefix: "s")
             let observer = ReplicaTrial.Observer()
             store.setObserver(observer)
@@ -48,21 +47,15 @@ struct EtcdStoreOutcomeTests {
     @Test("Users and passwords come from files, a lost token is replaced, and a refusal is reported with a fix")
     func credentials() async throws {
         try await withEtcd { cluster in
-            try await blocking {
-                try cluster.configureUsers([
-                    ["user", "add", "root:secret"], ["user", "grant-role", "root", "root"], ["role", "add", "acme"],
-                    ["role", "grant-permission", "acme", "--prefix=true", "readwrite", "acme/"],
-                    ["user", "add", "acme:geheim"], ["user", "grant-role", "acme", "acme"], ["auth", "enable"],
-                ])
-            }
+            try await EtcdUserTests.enableUsers(cluster)
             try await withTemporaryDirectory { directory in
-                try "acme\n".write(toFile: "\(directory)/user", atomically: true, encoding: .utf8)
+                try "u\n".write(toFile: "\(directory)/user", atomically: true, encoding: .utf8)
                 try "wrong\n".write(toFile: "\(directory)/password", atomically: true, encoding: .utf8)
                 let files = EtcdStore.Credentials(
                     userFile: "\(directory)/user",
                     passwordFile: "\(directory)/password"
                 )
-                let store = try EtcdStore(urls: cluster.urls, prefix: "acme") { $0.credentials = files }
+                let store = try EtcdStore(urls: cluster.urls, prefix: "p") { $0.credentials = files }
                 let observer = ReplicaTrial.Observer()
                 store.setObserver(observer)
                 await eventually("the refusal is reported") { observer.errors.withLock { $0.count } == 1 }
@@ -70,7 +63,7 @@ struct EtcdStoreOutcomeTests {
                 #expect(refusal?.code == .serverRefused)
                 #expect(refusal?.remedy == "correct the files with the user and the password")
                 #expect(refusal?.message.contains("wrong") == false)
-                try "geheim\n".write(toFile: "\(directory)/password", atomically: true, encoding: .utf8)
+                try "secret\n".write(toFile: "\(directory)/password", atomically: true, encoding: .utf8)
                 try await blocking {
                     try store.commit { $0["a"] = 1 }
                     // Tokens die with the server.

@@ -118,7 +118,6 @@ struct EtcdStoreTests {
     @Test("Without a server, reads return defaults, writes fail, and the reason is reported once")
     func firstStartOffline() async throws {
         let proxy = try FaultyProxy(to: 1)
-        defer { proxy.stop() }
         let observer = ReplicaTrial.Observer()
         let store = try EtcdStore(urls: [proxy.url], prefix: "p") { configuration in
             configuration.timeout = .milliseconds(300)
@@ -144,7 +143,6 @@ struct EtcdStoreTests {
     func reconnecting() async throws {
         let cluster = try await SharedEtcd.cluster
         let proxy = try FaultyProxy(to: cluster.port())
-        defer { proxy.stop() }
         let prefix = "\(UUID().uuidString)/"
         let store = try EtcdStore(urls: [proxy.url], prefix: prefix) { $0.outageTolerance = .zero }
         let observer = ReplicaTrial.Observer()
@@ -203,7 +201,6 @@ struct EtcdStoreTests {
     func releasing() async throws {
         let cluster = try await SharedEtcd.cluster
         let proxy = try FaultyProxy(to: cluster.port())
-        defer { proxy.stop() }
         try await {
             let store = try EtcdStore(urls: [proxy.url], prefix: "\(UUID().uuidString)/")
             try await blocking { try store.commit { $0["a"] = 1 } }

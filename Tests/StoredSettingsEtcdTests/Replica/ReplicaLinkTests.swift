@@ -37,27 +37,6 @@ struct ReplicaLinkTests {
         etcd.intercept(nil)
     }
 
-    @Test("A wish for a connection ends the pause after a watch that has missed something")
-    func wishAfterMissedEvents() async {
-        let (etcd, timers) = (MemoryEtcd(), HeldTimers())
-        let isFirst = Atomic(true)
-        let replica = Self.replica(etcd, timers)
-        etcd.intercept { request, etcd in
-            guard request.path == "/v3/watch", isFirst.exchange(false, ordering: .relaxed) else { return nil }
-            // The watch is created in another cluster than that of the contents.
-            var contents = etcd.contents
-            contents.cluster = 2
-            etcd.restore(contents)
-            replica.reconnect()
-            return nil
-        }
-        replica.start()
-        await eventually("the next watch is created") { etcd.watches == 2 }
-        #expect(replica.peek { $0.clusterID } == 2)
-        replica.close()
-        etcd.intercept(nil)
-    }
-
     @Test("A read that compactions interrupt is reported, and is repeated after a pause")
     func compactedRead() async {
         let (etcd, timers) = (MemoryEtcd(), HeldTimers())

@@ -17,35 +17,12 @@ struct LentConnectionLimitTests {
     @Test("At the limit, another request uses the lent connection while it is idle")
     func limit() async throws {
         let server = try ScriptedServer { $1.respond($0.body) }
-        defer { server.stop() }
         let transport = try SocketTransport([server.url], configuration: SocketTransportTests.singleConnection)
         for _ in 1...3 {
             _ = try await LentConnectionTests.send(transport)
             _ = try await transport.send(SocketTransportTests.request())
         }
         #expect(server.acceptedConnections == 1)
-    }
-
-    @Test("At the limit, a request whose server is known closes the lent connection to another one")
-    func place() throws {
-        let lent = LentConnection(lifetime: .seconds(86_400))
-        let (first, second) = (try ScriptedServer { $1.respond("{}") }, try ScriptedServer { $1.respond("{}") })
-        defer {
-            first.stop()
-            second.stop()
-        }
-        let endpoints = [try EtcdEndpoint("http://etcd.invalid:1"), try EtcdEndpoint(second.url)]
-        let dispatcher = Self.dispatcher(endpoints, lent)
-        defer { dispatcher.end() }
-        try LentConnectionTests.lend(lent, to: first)
-        let exchange = Exchange(SocketTransportTests.request(), isStream: false)
-        dispatcher.perform(.start(exchange))
-        // The addresses of the first server are known to be none.
-        dispatcher.continueExchanges()
-        dispatcher.perform(.lookedUp(0, .failure("unknown")))
-        dispatcher.continueExchanges()
-        #expect(lent.count == 0)
-        #expect(dispatcher.interests.count == 1)
     }
 
     @Test(
@@ -59,7 +36,6 @@ struct LentConnectionLimitTests {
             if request.body == "first" { whileInUse.withLock { $0?() } }
             answer.respond("{}")
         }
-        defer { server.stop() }
         let dispatcher = Self.dispatcher([try EtcdEndpoint(server.url)], lent)
         defer { dispatcher.end() }
         try LentConnectionTests.lend(lent, to: server)
@@ -94,7 +70,6 @@ struct LentConnectionLimitTests {
         defer {
             gate.open()
             dispatcher.end()
-            server.stop()
         }
         func work(until isOver: () -> Bool) {
             while !isOver() {

@@ -60,7 +60,6 @@ struct LentConnectionTests {
     @Test("Requests in a row use one connection, which no other request uses")
     func oneConnection() async throws {
         let server = try ScriptedServer { $1.respond($0.body) }
-        defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
         for number in 1...20 {
             #expect(try await Self.send(transport, "\(number)").body == Array("\(number)".utf8))
@@ -77,7 +76,6 @@ struct LentConnectionTests {
         let server = try ScriptedServer { request, answer in
             if request.body == "lost" { answer.close() } else { answer.respond("{}") }
         }
-        defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
         _ = try await Self.send(transport, by: caller)
         let error = await SocketTransportTests.error { _ = try await Self.send(transport, "lost", by: caller) }
@@ -98,10 +96,6 @@ struct LentConnectionTests {
             if status == 0 { answer.close() } else { answer.respond("{}", status: status) }
         }
         let other = try ScriptedServer { $1.respond("{}") }
-        defer {
-            failing.stop()
-            other.stop()
-        }
         let transport = try SocketTransportTests.transport([failing.url, other.url])
         _ = try await Self.send(transport, by: caller)
         if status == 0 {
@@ -136,7 +130,6 @@ struct LentConnectionTests {
             default: answer.respond("{}")
             }
         }
-        defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
         #expect(try await Self.send(transport, by: caller).status == 200)
         let timeout = answer.code == .timedOut ? Duration.milliseconds(50) : noTimeout
@@ -159,7 +152,6 @@ struct LentConnectionTests {
             if request.body == "{}" { return answer.respond("{}") }
             answer.send("HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n{}{")
         }
-        defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
         _ = try await Self.send(transport)
         let error = await SocketTransportTests.error { _ = try await Self.send(transport, "more") }
@@ -175,7 +167,6 @@ struct LentConnectionTests {
             current.withLock { $0 }?.close()
             answer.waitForEnd()
         }
-        defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
         current.withLock { $0 = transport }
         _ = try await Self.send(transport, by: caller)
@@ -190,7 +181,6 @@ struct LentConnectionTests {
     @Test("A connection is lent only when a caller has needed one")
     func wish() async throws {
         let server = try ScriptedServer { $1.respond("{}") }
-        defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
         for _ in 1...3 { _ = try await transport.send(SocketTransportTests.request()) }
         #expect(server.acceptedConnections == 1)
@@ -208,10 +198,6 @@ struct LentConnectionTests {
             if isSilent.withLock({ $0 }) { answer.waitForEnd() } else { answer.respond("{}") }
         }
         let other = try ScriptedServer { $1.respond("{}") }
-        defer {
-            silent.stop()
-            other.stop()
-        }
         var configuration = SocketTransportTests.configuration
         configuration.answerTimeout = .milliseconds(20)
         let transport = try SocketTransport([silent.url, other.url], configuration: configuration)
@@ -231,7 +217,6 @@ struct LentConnectionTests {
             lent.discard(endpoint: 0)
             answer.respond("{}")
         }
-        defer { server.stop() }
         try Self.lend(lent, to: server)
         #expect(lent.send(SocketTransportTests.request()) { _ in }.response != nil)
         #expect(lent.count == 0)
@@ -240,7 +225,6 @@ struct LentConnectionTests {
     @Test("A lent connection that the server has closed is replaced by the next one")
     func replacement() async throws {
         let server = try ScriptedServer { $1.respond("{}") }
-        defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
         _ = try await Self.send(transport)
         server.dropConnections()
@@ -255,7 +239,6 @@ struct LentConnectionTests {
     @Test("An idle connection is closed after its lifetime")
     func lifetime() async throws {
         let server = try ScriptedServer { $1.respond($0.body) }
-        defer { server.stop() }
         var configuration = SocketTransportTests.configuration
         configuration.idleConnectionLifetime = .milliseconds(20)
         let transport = try SocketTransport([server.url], configuration: configuration)
@@ -267,7 +250,6 @@ struct LentConnectionTests {
     @Test("Blocking callers at the same time receive their own responses")
     func concurrency() async throws {
         let server = try ScriptedServer { $1.respond($0.body) }
-        defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
         try await withThrowingTaskGroup(of: Bool.self) { group in
             for number in 0..<200 {

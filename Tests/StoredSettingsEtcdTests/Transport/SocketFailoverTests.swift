@@ -20,10 +20,6 @@ struct SocketFailoverTests {
     func idempotent() async throws {
         let hanging = try ScriptedServer { $1.waitForEnd() }
         let working = try ScriptedServer { $1.respond("{}") }
-        defer {
-            hanging.stop()
-            working.stop()
-        }
         let transport = try Self.transport([hanging.url, working.url])
         #expect(try await transport.send(SocketTransportTests.request(isIdempotent: true)).status == 200)
         #expect(try await transport.send(SocketTransportTests.request()).status == 200)
@@ -35,10 +31,6 @@ struct SocketFailoverTests {
     func notIdempotent() async throws {
         let hanging = try ScriptedServer { $1.waitForEnd() }
         let working = try ScriptedServer { $1.respond("{}") }
-        defer {
-            hanging.stop()
-            working.stop()
-        }
         let transport = try Self.transport([hanging.url, working.url], answerTimeout: .zero)
         let request = SocketTransportTests.request(timeout: .milliseconds(50))
         let error = await SocketTransportTests.error { _ = try await transport.send(request) }
@@ -49,7 +41,6 @@ struct SocketFailoverTests {
     @Test("The only server has all of the time of a request")
     func onlyServer() async throws {
         let server = try ScriptedServer { $1.respond("{}") }
-        defer { server.stop() }
         let transport = try Self.transport([server.url], answerTimeout: .zero)
         #expect(try await transport.send(SocketTransportTests.request(isIdempotent: true)).status == 200)
         #expect(server.requests.count == 1)
@@ -61,45 +52,14 @@ struct SocketFailoverTests {
         let slow = try ScriptedServer { request, answer in
             request.connection == 1 ? answer.waitForEnd() : answer.respond("{}")
         }
-        defer { slow.stop() }
         let closed = "http://127.0.0.1:\(try SocketTransportTests.closedPort())"
         let transport = try Self.transport([slow.url, closed], answerTimeout: .milliseconds(1))
         #expect(try await transport.send(SocketTransportTests.request(isIdempotent: true)).status == 200)
     }
 
-    @Test("A request whose server has moved uses the old addresses, and then waits for the new ones")
-    func movedServer() async throws {
-        let server = try ScriptedServer { $1.respond("{}") }
-        defer { server.stop() }
-        let lookup = SocketAddress.lookUp("127.0.0.1", port: server.port, isNumeric: true)
-        var configuration = SocketTransportTests.configuration
-        configuration.addressLifetime = .zero
-        var lookups = 0
-        let endpoint = try EtcdEndpoint("http://etcd.invalid:2379")
-        let dispatcher = SocketDispatcher([endpoint], configuration, LentConnection(lifetime: .seconds(86_400))) {
-            _,
-            _,
-            _ in lookups += 1
-        }
-        let exchange = Exchange(SocketTransportTests.request(), isStream: false)
-        dispatcher.perform(.start(exchange))
-        dispatcher.continueExchanges()
-        #expect(lookups == 1)
-        dispatcher.perform(.lookedUp(0, .addresses([SocketAddress(unixPath: "/nowhere/etcd.sock")])))
-        dispatcher.continueExchanges()
-        #expect(lookups == 2)
-        #expect(dispatcher.interests.isEmpty)
-        #expect(!exchange.isOver)
-        dispatcher.perform(.lookedUp(0, lookup))
-        dispatcher.continueExchanges()
-        #expect(dispatcher.interests.count == 1)
-        dispatcher.end()
-    }
-
     @Test("A request that needs a new connection uses none that had a request, also at the limit of connections")
     func newConnection() async throws {
         let server = try ScriptedServer { $1.respond($0.body) }
-        defer { server.stop() }
         let transport = try SocketTransport([server.url], configuration: SocketTransportTests.singleConnection)
         var request = SocketTransportTests.request()
         request.needsNewConnection = true

@@ -21,7 +21,6 @@ struct SocketStreamTests {
             answer.sendChunk("x")
             answer.endStream()
         }
-        defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
         for _ in 0..<5 { _ = try await transport.stream(Self.request()) { _ in } }
         #expect(server.acceptedConnections == 1)
@@ -34,7 +33,6 @@ struct SocketStreamTests {
             answer.beginStream()
             answer.waitForEnd()
         }
-        defer { server.stop() }
         var configuration = SocketTransportTests.configuration
         configuration.maximumConnections = 2
         let transport = try SocketTransport([server.url], configuration: configuration)
@@ -48,7 +46,6 @@ struct SocketStreamTests {
     @Test("A status other than 200 is returned with its body, which is not passed on")
     func status() async throws {
         let server = try ScriptedServer { $1.respond("{\"error\": 1}", status: 400) }
-        defer { server.stop() }
         let response = try await SocketTransportTests.transport([server.url])
             .stream(Self.request()) { _ in
                 Issue.record("a piece was passed on")
@@ -63,7 +60,6 @@ struct SocketStreamTests {
             answer.sendChunk("x")
             answer.close()
         }
-        defer { server.stop() }
         let error = await #expect(throws: EtcdTransportError.self) {
             _ = try await SocketTransportTests.transport([server.url]).stream(Self.request()) { _ in }
         }
@@ -78,7 +74,6 @@ struct SocketStreamTests {
             answer.sendChunk("x")
             answer.waitForEnd()
         }
-        defer { server.stop() }
         var request = Self.request()
         request.idleTimeout = .milliseconds(50)
         let error = await #expect(throws: EtcdTransportError.self) {
@@ -102,7 +97,6 @@ struct SocketStreamTests {
             }
             answer.endStream()
         }
-        defer { server.stop() }
         let gate = Gate()
         let count = Mutex(0)
         let isOrdered = Mutex(true)

@@ -49,7 +49,6 @@ struct SocketTransportTests {
     @Test("A large request and a large response are complete")
     func large() async throws {
         let server = try ScriptedServer { $1.respond($0.body) }
-        defer { server.stop() }
         let body = String(repeating: "0123456789abcdef", count: 200_000)
         let response = try await Self.transport([server.url]).send(Self.request(body))
         #expect(response.body.count == body.utf8.count && response.body.elementsEqual(body.utf8))
@@ -66,7 +65,6 @@ struct SocketTransportTests {
     @Test("A name that cannot be looked up is an error, and does not keep other servers from being used")
     func unknownHost() async throws {
         let server = try ScriptedServer { $1.respond("{}") }
-        defer { server.stop() }
         let name = "http://no-such-host.invalid:1"
         let error = await Self.error { _ = try await Self.transport([name]).send(Self.request()) }
         #expect(error?.code == .unreachable)
@@ -77,7 +75,6 @@ struct SocketTransportTests {
     @Test("A name is looked up")
     func knownHost() async throws {
         let server = try ScriptedServer { $1.respond("{}") }
-        defer { server.stop() }
         // The name may also have an IPv6 address, at which nothing listens.
         let response = try await Self.transport(["http://localhost:\(server.port)"]).send(Self.request())
         #expect(response.status == 200)
@@ -86,7 +83,6 @@ struct SocketTransportTests {
     @Test("The next server is used when the first one cannot be connected, and is used again")
     func failover() async throws {
         let server = try ScriptedServer { $1.respond("{}") }
-        defer { server.stop() }
         let transport = try Self.transport(["http://127.0.0.1:\(Self.closedPort())", server.url])
         for _ in 0..<5 { #expect(try await transport.send(Self.request()).status == 200) }
         #expect(server.acceptedConnections == 1)
@@ -97,7 +93,6 @@ struct SocketTransportTests {
         let server = try ScriptedServer { request, answer in
             request.connection == 2 ? answer.respond("{}") : answer.close()
         }
-        defer { server.stop() }
         let transport = try Self.transport([server.url])
         #expect(try await transport.send(Self.request(isIdempotent: true)).status == 200)
         #expect(server.requests.count == 2)
@@ -111,7 +106,6 @@ struct SocketTransportTests {
     @Test("A connection that the server has closed while it was idle does not disturb the next request")
     func closedWhileIdle() async throws {
         let server = try ScriptedServer { $1.respond("{}") }
-        defer { server.stop() }
         let transport = try Self.transport([server.url])
         for _ in 0..<20 {
             #expect(try await transport.send(Self.request()).status == 200)
@@ -130,7 +124,6 @@ struct SocketTransportTests {
                     + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
             )
         }
-        defer { server.stop() }
         let transport = try Self.transport([server.url])
         for number in 0..<20 {
             do {
@@ -145,7 +138,6 @@ struct SocketTransportTests {
     @Test("Canceling the task ends a request at once, and closes its connection")
     func cancellation() async throws {
         let server = try ScriptedServer { $1.waitForEnd() }
-        defer { server.stop() }
         let transport = try Self.transport([server.url])
         let task = Task { try await transport.send(Self.request()) }
         await eventually("the request has arrived") { server.requests.count == 1 }
@@ -159,7 +151,6 @@ struct SocketTransportTests {
     @Test("A task that is already canceled sends nothing")
     func canceledBefore() async throws {
         let server = try ScriptedServer { $1.respond("{}") }
-        defer { server.stop() }
         let transport = try Self.transport([server.url])
         let gate = Gate()
         let task = Task {

@@ -194,8 +194,7 @@ struct ReadingCommandTests {
 
     @Test("path prints the file of the suite, and fails for a suite without one")
     func path() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = directory + "/settings.json"
+        try await withSettingsPath { file in
             let harness = CommandHarness(suite: SettingsSuite(fileAt: file))
             #expect(await harness.run("path") == .init(code: 0, output: file + "\n", errors: ""))
             let object = try JSONReader.read(Array(await harness.run("path", "--json").output.utf8))

@@ -145,8 +145,7 @@ struct WritingCommandTests {
 
     @Test("a value can be set and removed while the settings file is malformed")
     func malformedFile() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = directory + "/settings.json"
+        try await withSettingsPath { file in
             try file.overwriteFile(with: "{")
             let harness = CommandHarness(suite: SettingsSuite(fileAt: file, reporter: RecordingReporter()))
             #expect(await harness.run("set", "port", "81").code == 0)

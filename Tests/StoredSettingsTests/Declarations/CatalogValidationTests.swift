@@ -29,8 +29,7 @@ struct CatalogValidationTests {
         _ arguments: String...,
         unknownKeys: SettingsCatalog.UnknownKeys = .reject
     ) async throws -> [String] {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             try path.replaceFile(with: file)
             let suite = SettingsSuite(
                 fileAt: path,
@@ -181,8 +180,7 @@ struct CatalogValidationTests {
 
     @Test("warns of a missing file whose values are known, also at each further start")
     func missingFile() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             let first = SettingsSuite(fileAt: path, reporter: reporter)
             try await first.setStoredValue(2, forKey: "workers")
             try await first.checkpoint()
@@ -261,8 +259,7 @@ struct CatalogValidationTests {
 
     @Test("names the value that is used instead of an unusable one, and the place under an old key")
     func consequences() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             try path.replaceFile(with: "{\n  \"max\": \"x\"\n}\n")
             let suite = SettingsSuite(fileAt: path, sources: [.commandLine(["--limit", "3"])], reporter: reporter)
             let catalog = SettingsCatalog(Setting("limit", default: 1, suite: suite, traits: .renamed(from: "max")))

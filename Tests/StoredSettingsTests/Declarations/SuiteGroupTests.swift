@@ -289,8 +289,7 @@ struct SuiteGroupTests {
 
     @Test("shares the file, the checkpoints and the end of its suite")
     func wholeSuite() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
             let group = suite.group("db")
             try await suite.setStoredValue(1, forKey: "a")

@@ -36,8 +36,7 @@ struct UnknownMemberTests {
         sources: [SettingsSource] = [],
         _ body: (SettingsCatalog, _ path: String) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             try path.replaceFile(with: file)
             let suite = SettingsSuite(fileAt: path, sources: sources, reporter: reporter)
             defer { suite.finish() }

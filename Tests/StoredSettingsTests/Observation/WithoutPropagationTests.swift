@@ -156,8 +156,7 @@ struct WithoutPropagationTests {
 
     @Test("a change without propagation reaches another process")
     func otherProcess() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             // Two stores for one file do not share state, like two processes.
             let (localSuite, otherSuite) = (
                 SettingsSuite(store: FileStore(path: path)), SettingsSuite(store: FileStore(path: path))

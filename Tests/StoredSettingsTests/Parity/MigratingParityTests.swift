@@ -206,8 +206,7 @@ struct MigratingParityTests {
 
     @Test("Row 43: a migration without steps to run writes nothing, and a malformed file is not migrated")
     func files() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             try path.replaceFile(with: #"{ "startedAt": 100 }"#)
             let before = SettingsSuite(fileAt: path)
             try await before.setStoredValue(1, forKey: "other")
