@@ -81,13 +81,11 @@ struct CompletionTests {
     /// Runs a shell with the script of a program, and returns the lines of its output.
     private func run(_ shell: String, _ arguments: [String], _ program: String) async throws -> [String] {
         try await withTemporaryDirectory { home in
-            let set = try ExampleProgram("stored-settings", ["acme", "set", "port=80", "path=x", "name=y"], home: home)
-            #expect(await set.exitCode() == 0)
+            try await output(of: "stored-settings", ["acme", "set", "port=80", "path=x", "name=y"], home: home)
             let name = URL(fileURLWithPath: shell).lastPathComponent
             let words = (program == "tool" ? ["config"] : []) + ["completion", name]
-            let completion = try ExampleProgram(program, words, home: home)
-            #expect(await completion.exitCode() == 0)
-            try (home + "/script").overwriteFile(with: completion.lines.joined(separator: "\n") + "\n")
+            let script = try await output(of: program, words, home: home).joined(separator: "\n")
+            try (home + "/script").overwriteFile(with: script + "\n")
             let directory = URL(fileURLWithPath: try Surroundings.program(program)).deletingLastPathComponent().path
             let variables = ["SCRIPT": home + "/script", "PATH": "\(directory):/usr/bin:/bin", "HOME": home]
             let run = try ExampleProgram(at: shell, arguments, home: home, variables: variables)

@@ -492,11 +492,7 @@ private let secretPort = "471147114711471"
 
 @discardableResult
 private func run(_ arguments: [String], home: String) async throws -> [String] {
-    let program = try ExampleProgram("stored-settings", arguments, home: home)
-    let code = await program.exitCode()
-    let errors = program.errors
-    #expect(code == 0, "\(arguments) \(errors)")
-    return program.lines
+    try await output(of: "stored-settings", arguments, home: home, mayReport: true)
 }
 
 private func value(_ home: String) async throws -> String {

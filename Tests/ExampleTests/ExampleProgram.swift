@@ -57,6 +57,12 @@ final class ExampleProgram {
     /// The standard error so far.
     var errors: String { process.errors.text }
 
+    /// Waits for a number of lines, and ends the test if there are fewer. The caller checks for more.
+    func waitForLines(_ count: Int) async throws {
+        await eventually("the program prints \(count) lines", of: process) { lines.count >= count }
+        try #require(lines.count >= count)
+    }
+
     /// Waits for the program to exit, and returns its exit code, or the signal that has ended it; ends it and fails the test after
     /// a time limit.
     func exitCode(sourceLocation: SourceLocation = #_sourceLocation) async -> Int32 {
@@ -80,4 +86,22 @@ final class ExampleProgram {
 
     /// Ends the program if it is running.
     func end() { process.end() }
+}
+
+/// Runs a program to its end, expects success, and returns the lines of its output.
+@discardableResult
+func output(
+    of name: String,
+    _ arguments: [String] = [],
+    home: String,
+    variables: [String: String] = [:],
+    mayReport: Bool = false,
+    sourceLocation: SourceLocation = #_sourceLocation
+) async throws -> [String] {
+    let program = try ExampleProgram(name, arguments, home: home, variables: variables)
+    let code = await program.exitCode(sourceLocation: sourceLocation)
+    let errors = program.errors
+    #expect(code == 0, "\(arguments) \(errors)", sourceLocation: sourceLocation)
+    #expect(mayReport || errors.isEmpty, "\(errors)", sourceLocation: sourceLocation)
+    return program.lines
 }

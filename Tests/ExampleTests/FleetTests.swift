@@ -25,7 +25,7 @@ struct FleetTests {
             let watch = try ExampleProgram("fleet", [address], home: homes[0])
             defer { watch.end() }
             let defaults = ["deployments = 0", "limit = 100", "maintenance = false"]
-            try await expect(watch, toShow: 3)
+            try await watch.waitForLines(3)
             #expect(watch.lines.sorted() == defaults)
 
             var shown = 3
@@ -40,7 +40,7 @@ struct FleetTests {
                 #expect(change.errors.isEmpty)
                 guard let line else { continue }
                 shown += 1
-                try await expect(watch, toShow: shown)
+                try await watch.waitForLines(shown)
                 #expect(watch.lines.last == line)
             }
             let deployments = try homes.map { try ExampleProgram("fleet", [address, "deploy", "20"], home: $0) }
@@ -127,10 +127,5 @@ struct FleetTests {
             #expect(await program.exitCode() == 64)
             #expect(program.errors.contains(". ") && !program.errors.contains("Nothing is changed."))
         }
-    }
-
-    private func expect(_ program: ExampleProgram, toShow count: Int) async throws {
-        await eventually("the program prints \(count) lines") { program.lines.count >= count }
-        try #require(program.lines.count >= count)
     }
 }

@@ -97,23 +97,9 @@ struct QuickstartTests {
         }
     }
 
-    @Test("all concurrent runs are counted")
-    func countingAtOnce() async throws {
-        try await withTemporaryDirectory { home in
-            let programs = try (1...6).map { _ in try ExampleProgram("quickstart", home: home) }
-            for program in programs { #expect(await program.exitCode() == 0) }
-            let counts = programs.compactMap { $0.lines.last }
-            #expect(counts.sorted() == (1...6).map { "run \($0)" })
-        }
-    }
-
-    /// Runs the program, expects success, and returns the lines of its output.
     @discardableResult
     private func run(_ arguments: [String], home: String) async throws -> [String] {
-        let program = try ExampleProgram("quickstart", arguments, home: home)
-        #expect(await program.exitCode() == 0)
-        #expect(program.errors.isEmpty)
-        return program.lines
+        try await output(of: "quickstart", arguments, home: home)
     }
 
     /// Runs the program, expects failure without output, and returns its error message.
@@ -122,14 +108,5 @@ struct QuickstartTests {
         #expect(await program.exitCode() == 1)
         #expect(program.lines.isEmpty)
         return program.errors
-    }
-
-    @Test("the next run shows an edit of the file")
-    func editing() async throws {
-        try await withTemporaryDirectory { home in
-            try await run(["set", "port", "9090"], home: home)
-            try "\(home)/com.example.quickstart/settings.json".overwriteFile(with: #"{"port": 7070}"#)
-            #expect(try await run(["get", "port"], home: home) == ["7070"])
-        }
     }
 }

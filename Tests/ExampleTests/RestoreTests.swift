@@ -44,9 +44,7 @@ struct RestoreTests {
     }
 
     private func port(home: String) async throws -> [String] {
-        let program = try ExampleProgram("stored-settings", ["acme", "get", "port"], home: home)
-        #expect(await program.exitCode() == 0)
-        return program.lines
+        try await output(of: "stored-settings", ["acme", "get", "port"], home: home)
     }
 
     @Test("the copy is no problem, and its keys are named")

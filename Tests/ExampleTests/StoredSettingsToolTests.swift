@@ -274,13 +274,8 @@ struct StoredSettingsToolTests {
         }
     }
 
-    /// Runs the program, expects success, and returns the lines of its output.
     @discardableResult
     private func run(_ arguments: [String], home: String) async throws -> [String] {
-        let program = try ExampleProgram("stored-settings", arguments, home: home)
-        let code = await program.exitCode()
-        let errors = program.errors
-        #expect(code == 0, "\(arguments) \(errors)")
-        return program.lines
+        try await output(of: "stored-settings", arguments, home: home)
     }
 }

@@ -35,18 +35,15 @@ struct TerminalTests {
             #expect(await program.exitCode() == 0)
             #expect(terminal.isEchoing)
             #expect(terminal.text().contains("typed") == !isHidden)
-            let arguments = ["com.example.tool", "get", key]
-            let get = try ExampleProgram("stored-settings", arguments, home: home)
-            #expect(await get.exitCode() == 0)
-            #expect(get.lines == ["typed text"])
+            let get = ["com.example.tool", "get", key]
+            #expect(try await output(of: "stored-settings", get, home: home) == ["typed text"])
         }
     }
 
     @Test("suites escapes the characters of names that control the terminal")
     func names() async throws {
         try await withTemporaryDirectory { home in
-            let set = try ExampleProgram("stored-settings", ["a\u{1B}[2J\u{202E}", "set", "key", "x"], home: home)
-            #expect(await set.exitCode() == 0)
+            try await output(of: "stored-settings", ["a\u{1B}[2J\u{202E}", "set", "key", "x"], home: home)
             let terminal = try PseudoTerminal(columns: 80)
             let suites = try ExampleProgram("stored-settings", ["suites"], home: home, output: terminal.device)
             #expect(await suites.exitCode() == 0)

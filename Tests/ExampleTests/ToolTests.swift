@@ -76,12 +76,9 @@ struct ToolTests {
         }
     }
 
-    /// Runs the program, expects success, and returns the lines of its output.
     @discardableResult
     private func run(_ arguments: [String], home: String) async throws -> [String] {
-        let program = try ExampleProgram("tool", arguments, home: home)
-        #expect(await program.exitCode() == 0)
-        return program.lines
+        try await output(of: "tool", arguments, home: home)
     }
 
     /// Runs the program on a terminal of 40 columns, and returns the lines on the screen.

@@ -21,7 +21,7 @@ struct WatchTests {
         try await withTemporaryDirectory { home in
             let watch = try ExampleProgram("watch", home: home)
             defer { watch.end() }
-            try await expect(watch, toShow: 1 + Self.defaults.count)
+            try await watch.waitForLines(1 + Self.defaults.count)
             let heading = "Settings of com.example.quickstart, stored in \(home)/com.example.quickstart/settings.json:"
             #expect(watch.lines.first == heading)
             #expect(watch.lines.dropFirst().sorted() == Self.defaults)
@@ -33,20 +33,12 @@ struct WatchTests {
                 (["set", "lastRun", "2026-11-21T13:00:00Z"], "  lastRun: null -> 2026-11-21T13:00:00Z (external)"),
                 (["reset", "port"], "  port: 9090 -> 8080 (external)"),
             ] {
-                #expect(try await ExampleProgram("quickstart", arguments, home: home).exitCode() == 0)
+                try await output(of: "quickstart", arguments, home: home)
                 changes.append(change)
-                try await expect(watch, toShow: 1 + Self.defaults.count + changes.count)
+                try await watch.waitForLines(1 + Self.defaults.count + changes.count)
                 #expect(watch.lines.suffix(changes.count) == changes)
             }
             #expect(watch.errors.isEmpty)
         }
-    }
-
-    /// Waits for a number of lines, and ends the test if there are fewer.
-    ///
-    /// The caller checks for more.
-    private func expect(_ program: ExampleProgram, toShow count: Int) async throws {
-        await eventually("the program prints \(count) lines") { program.lines.count >= count }
-        try #require(program.lines.count >= count)
     }
 }

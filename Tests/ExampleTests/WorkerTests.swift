@@ -57,9 +57,7 @@ struct WorkerTests {
 
     @discardableResult
     private func configure(_ arguments: [String], home: String) async throws -> [String] {
-        let command = try ExampleProgram("worker", ["config"] + arguments, home: home)
-        #expect(await command.exitCode() == 0)
-        return command.lines
+        try await output(of: "worker", ["config"] + arguments, home: home, mayReport: true)
     }
 
     private func expect(_ program: ExampleProgram, toShow line: String) async throws {
