@@ -325,7 +325,9 @@ extension Setting {
             throw hasBegun ? error : box.naming(error, as: .writeFailed)
         }
     }
+}
 
+extension Setting {
     /// Atomically updates the value, and suspends the task while it waits for another writer.
     ///
     /// - Parameter body: Changes the value, in the task and on the actor of the caller.

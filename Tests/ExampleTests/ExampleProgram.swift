@@ -57,7 +57,9 @@ final class ExampleProgram {
     /// The standard error so far.
     var errors: String { process.errors.text }
 
-    /// Waits for a number of lines, and ends the test if there are fewer. The caller checks for more.
+    /// Waits for a number of lines, and ends the test if there are fewer.
+    ///
+    /// The caller checks for more.
     func waitForLines(_ count: Int) async throws {
         await eventually("the program prints \(count) lines", of: process) { lines.count >= count }
         try #require(lines.count >= count)

@@ -76,7 +76,9 @@ extension SettingsEngine {
         report: @escaping @Sendable (SettingsError) -> Void
     ) {
         do {
-            if edits.count == 1, let edit = edits.first, try writeWithoutWaiting(edit.value, forKey: edit.key) { return }
+            if edits.count == 1, let edit = edits.first, try writeWithoutWaiting(edit.value, forKey: edit.key) {
+                return
+            }
             if try writeLater(edits) { return }
             guard withUnsafeCurrentTask(body: { $0 != nil }) else { return try write(edits) }
             // The thread may be one of the few that run tasks. While earlier values wait, another one need not try.

@@ -185,9 +185,13 @@ struct RenamedSettingTests {
         #expect(reporter.errors.isEmpty, "no state has both keys")
     }
 
-    /// Reads in every way. The values of a setting that is only moved and increased never decrease.
+    /// Reads in every way.
+    ///
+    /// The values of a setting that is only moved and increased never decrease.
     private let readWhileMoving: @Sendable (SettingsSuite, Setting<Int>, Setting<Int>) throws -> Void = {
-        _, number, _ in
+        _,
+        number,
+        _ in
         let first = number.value
         #expect(first > 0)
         #expect(number.isSet)

@@ -14,7 +14,12 @@ struct PoolProcess {
 
     init(_ path: String, _ reporter: any SettingsReporter, _ system: SystemCalls = SystemCalls()) {
         self.path = path
-        store = FileStore(path: FilePath(path), system: system, checkpointsInBackground: false, writeTimeouts: .unlimited)
+        store = FileStore(
+            path: FilePath(path),
+            system: system,
+            checkpointsInBackground: false,
+            writeTimeouts: .unlimited
+        )
         pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
         limit = Setting("limit", default: 900, suite: pool.suite)
         pool.catalog.require("most is at most limit", pool.$most, limit) { $0 <= $1 }

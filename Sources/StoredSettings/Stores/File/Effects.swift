@@ -109,7 +109,9 @@ extension FileStore {
         guard WorkScheduler.isAnyStarved else { return }
         WorkScheduler.durable.startThreadIfStarved()
         WorkScheduler.shared.startThreadIfStarved()
-        guard WorkScheduler.isAnyStarved, !schedule.isShortageReported.exchange(true, ordering: .relaxed) else { return }
+        guard WorkScheduler.isAnyStarved, !schedule.isShortageReported.exchange(true, ordering: .relaxed) else {
+            return
+        }
         // Caches may contain values that were read before this was known.
         storeVersion.invalidate()
         peek { $0.observer }?.report(.noThread(file.path))
