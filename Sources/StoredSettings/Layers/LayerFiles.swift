@@ -60,7 +60,9 @@ final class LayerFiles: Sendable {
 
     /// The newest snapshot; reads the files first if that was not done before.
     var snapshot: LayerSnapshot {
-        state.withLock { $0.snapshot } ?? open()
+        // Without a thread that could notice changes, every read has to look.
+        if WorkScheduler.shared.isStarved, TransactionScope.current == nil { look() }
+        return state.withLock { $0.snapshot } ?? open()
     }
 
     /// Records the variables of a setting, which name no files for other settings.
