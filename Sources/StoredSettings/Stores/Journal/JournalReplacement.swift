@@ -39,9 +39,10 @@ struct JournalReplacement {
         } catch {
             guard !isRequired else { throw error }
             // Sets continue while the journal can be used.
+            let isFirst = store.withState(&effects) { $0.journal.postponeReplacement() }
             var error = store.file.writeError(error)
             error.consequence = "the journal continues to grow; all changes are safe in it"
-            effects.errors += store.schedule.note([error])
+            if isFirst { effects.errors.append(error) }
             return old
         }
     }

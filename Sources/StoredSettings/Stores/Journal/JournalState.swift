@@ -29,6 +29,8 @@ struct JournalState {
     var isNamed = false
     /// The space that is known to contain no earlier values.
     var cleared: Cleared?
+    /// The length above which a replacement of the journal is tried again after a failure.
+    var replacingEnd: UInt32 = 0
 
     /// When the path was last found to lead to the journal, in nanoseconds of ``SystemCalls/coarseTime()``.
     private var placeTime: UInt64 = 0
@@ -118,7 +120,7 @@ struct JournalState {
     /// file.
     mutating func move(to new: Journal, _ epoch: JournalEpoch) {
         (journal, isNamed, isDamaged, stranded) = (new, false, false, nil)
-        lost = nil
+        (lost, replacingEnd) = (nil, 0)
         cleared = Cleared(epoch: epoch.epoch, front: epoch.start)
         enter(epoch)
     }
@@ -164,8 +166,18 @@ struct JournalState {
     /// Most of its values are probably outdated then.
     func isTooLong(_ journal: Journal, bound: Int) -> Bool {
         let end = position.end
-        guard Int(end) > bound * 2, let epoch = journal.current?.epoch else { return false }
+        guard Int(end) > bound * 2, end >= replacingEnd, let epoch = journal.current?.epoch else { return false }
         return (end - epoch.start) / 2 > epoch.firstEnd - epoch.start
+    }
+
+    /// Notes that the journal could not be replaced.
+    ///
+    /// The next attempt is due when it has grown by half.
+    ///
+    /// - Returns: Whether this is the first failure.
+    mutating func postponeReplacement() -> Bool {
+        defer { replacingEnd = UInt32(clamping: UInt64(position.end) + UInt64(position.end / 2)) }
+        return replacingEnd == 0
     }
 
     /// Forgets the records that are in the file.
@@ -188,7 +200,7 @@ struct JournalState {
         forgetTakenOver(by: new)
         strand(in: journal, journal.flatMap { LastCheckpoint(through: $0, before: new) }, value)
         (position, seen, journaled, isDamaged) = (JournalPosition(epoch: 0, end: 0), 0, [:], false)
-        (salt, cleared) = (0, nil)
+        (salt, replacingEnd, cleared) = (0, 0, nil)
         return true
     }
 
