@@ -231,10 +231,16 @@ extension SystemCalls {
 
     package func accessList(at path: FilePath, in directory: FileHandle?) -> [UInt8]? {
         #if os(Linux)
-        let place = directory.map { $0.path.appending(path) } ?? path
-        return list { bytes, count in
-            place.withCString { accessListAtPath($0, Self.accessListName, bytes, count) }
+        // Without `/proc`, the path of the directory has to do.
+        let direct = directory.map { $0.path.appending(path) } ?? path
+        let open = directory.map { FilePath("/proc/self/fd/\($0.descriptor)").appending(path) }
+        for place in [open, direct].compactMap(\.self) {
+            let found = list { bytes, count in
+                place.withCString { accessListAtPath($0, Self.accessListName, bytes, count) }
+            }
+            if let found { return found }
         }
+        return nil
         #else
         nil
         #endif
