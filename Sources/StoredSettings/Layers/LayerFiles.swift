@@ -179,7 +179,7 @@ extension LayerFiles {
         let (isWatched, isOpen) = state.withLock { ($0.watch != nil, $0.snapshot != nil) }
         if !isOpen {
             _ = snapshot
-        } else if !isWatched, TransactionScope.current == nil {
+        } else if !isWatched || WorkScheduler.shared.isStarved, TransactionScope.current == nil {
             look()
         }
     }
@@ -217,7 +217,9 @@ extension LayerFiles {
         let places = arming.withLock { _ in
             let places = loader.withLock { $0.places }
             do {
-                replaceWatch(try PathWatch(places, system) { [weak self] in self?.lookAgain(after: 0) })
+                // Not on the thread of events, which must not be the one that releases the suites.
+                let look: @Sendable () -> Void = { [weak self] in self?.lookAgain(after: 0) }
+                replaceWatch(try PathWatch(places, system) { WorkScheduler.shared.soon(look) })
             } catch {
                 // No change is lost. It is only noticed a little later.
                 replaceWatch(nil)

@@ -176,6 +176,8 @@ final class DirectoryWatcher: Sendable {
             }
             return Array(changes.values)
         }
+        // Handlers leave their work to the scheduler, and the process may do nothing else that would start its threads.
+        WorkScheduler.shared.startThreadIfStarved()
         for (handler, isChanged) in calls { handler(isChanged) }
     }
 }
