@@ -59,7 +59,8 @@ struct SettingsEdits: Sendable {
             do {
                 try group.checkUnmanaged()
                 guard !group.parts.isEmpty else { return try group.suite.engine.write(group.edits) }
-                try group.suite.transaction { transaction in
+                // Each suite was asked about its own keys.
+                try group.suite.transaction(isManaging: true) { transaction in
                     for (key, value) in group.edits { try transaction.setStoredValue(value, forKey: key) }
                     for part in group.parts { try part(&transaction) }
                 }
