@@ -53,6 +53,8 @@ struct HeldValues {
     /// Adds the keys of a requirement, which is checked before the next read.
     mutating func restrict(_ keys: some Sequence<String>) {
         restricted.formUnion(keys)
+        // A commit that has been checked already was not checked for this requirement.
+        isCommitChecked = false
         noteUncheckedChange()
     }
 
@@ -69,7 +71,12 @@ struct HeldValues {
         (isCommitChecked, reassigned) = (isChecked, [:])
     }
 
-    /// Ends a commit that has begun, after it was recorded or has failed.
+    /// Ends the check of the current commit, when it is recorded, or has changed after it.
+    mutating func endCheckedCommit() {
+        isCommitChecked = false
+    }
+
+    /// Ends a commit that has begun.
     ///
     /// The record of another commit must not use what a failed one has noted.
     mutating func endCommit(isDone: Bool) {

@@ -11,27 +11,35 @@ struct PendingWrites {
     struct Entry {
         var value: StoredValue?
         var version: Version
+        /// The assignment that the value belongs to; those of one assignment are saved or dropped together.
+        var assignment: Version
     }
 
     /// The pending writes that a commit saves.
     struct Flush {
-        /// The pending value of each key.
-        fileprivate(set) var edits: [String: StoredValue?]
+        fileprivate(set) var entries: [String: Entry]
         /// The newest version of these writes.
         let version: Version
 
-        mutating func withdraw(_ key: String) {
-            edits[key] = nil
+        func value(forKey key: String) -> StoredValue?? { entries[key].map(\.value) }
+
+        /// Takes out the writes of the assignment that a key belongs to.
+        ///
+        /// - Returns: Their keys, as in ``PendingWrites/keys(assignedWith:)``.
+        mutating func withdraw(_ key: String) -> [String] {
+            let keys = entries.keys(assignedWith: [key])
+            for key in keys { entries[key] = nil }
+            return keys
         }
 
         /// Adds the writes to a transaction that has no other changes yet.
         func apply(to transaction: inout StoreTransaction) {
-            for (key, value) in edits { transaction[key] = value }
+            for (key, entry) in entries { transaction.flush(entry.value, forKey: key) }
         }
     }
 
     private var entries: [String: Entry] = [:]
-    private var version: Version = 0
+    private(set) var version: Version = 0
     /// The version up to which the current commit saves entries.
     private var flushing: Version = 0
     /// The keys and stored values of saved entries that equal what is stored, so that the current commit changes nothing.
@@ -59,6 +67,11 @@ struct PendingWrites {
 
     func contains(anyOf keys: Set<String>) -> Bool { entries.keys.contains(where: keys.contains) }
 
+    /// The keys of the assignments that some keys belong to, first those whose values are removed.
+    ///
+    /// If they are dropped in this order, a renamed setting has its new value until it has the one under its old key again.
+    func keys(assignedWith keys: some Collection<String>) -> [String] { entries.keys(assignedWith: keys) }
+
     func value(forKey key: String, over stored: StoredValue?) -> StoredValue? {
         guard let entry = entries[key] else { return stored }
         return entry.value
@@ -68,38 +81,54 @@ struct PendingWrites {
         entries.reduce(into: contents) { $0[$1.key] = $1.value.value }
     }
 
-    mutating func keep(_ value: StoredValue?, forKey key: String) {
+    /// Begins an assignment, whose values are kept one by one.
+    mutating func beginAssignment() -> Version {
         version += 1
-        entries[key] = Entry(value: value, version: version)
+        return version
     }
 
-    /// Begins a commit.
+    mutating func keep(_ value: StoredValue?, forKey key: String, in assignment: Version) {
+        version += 1
+        entries[key] = Entry(value: value, version: version, assignment: assignment)
+    }
+
+    /// The entries that a commit saves.
     ///
     /// - Parameters:
     ///   - keys: The only keys to save; `nil` for all.
-    ///   - excluded: Keys that this commit cannot save.
-    /// - Returns: The entries that the commit saves.
+    ///   - excluded: Keys that this commit cannot save. What was assigned with them is not saved either.
+    /// - Returns: The entries.
+    func saved(of keys: Set<String>? = nil, except excluded: Set<String> = []) -> [String: Entry] {
+        let excluded = Set(self.keys(assignedWith: excluded))
+        return entries.filter { keys?.contains($0.key) != false && !excluded.contains($0.key) }
+    }
+
+    /// Begins a commit that saves some entries: see ``saved(of:except:)``.
     mutating func beginFlush(of keys: Set<String>? = nil, except excluded: Set<String> = []) -> Flush {
         flushing = version
         unchanged = [:]
-        let saved = entries.filter { keys?.contains($0.key) != false && !excluded.contains($0.key) }
-        return Flush(edits: saved.mapValues(\.value), version: version)
+        return Flush(entries: saved(of: keys, except: excluded), version: version)
     }
 
     /// Completes the transaction of a commit whose body has returned.
     ///
     /// - Returns: The changes to offer to subscribers now; `nil` when no entry has ended. A commit without changes can no
-    ///   longer fail and is not recorded, so its entries end here.
-    mutating func endFlush(_ flush: Flush, in transaction: inout StoreTransaction) -> [StoreChange]? {
-        for (key, value) in flush.edits {
-            // If it was dropped meanwhile for a newer value, that must not be overwritten.
-            if entries[key] == nil, transaction[key] == value { transaction.revert(key) }
+    ///   longer fail and is not recorded, so its entries end here. Also whether an entry was dropped meanwhile, so that the
+    ///   body saw a value that is not stored.
+    mutating func endFlush(
+        _ flush: Flush,
+        in transaction: inout StoreTransaction
+    ) -> (changes: [StoreChange]?, isAnyDropped: Bool) {
+        var isAnyDropped = false
+        for key in flush.entries.keys {
+            // It was dropped for a newer value, which must not be overwritten.
+            if entries[key] == nil, transaction.revertFlushed(key) { isAnyDropped = true }
             let stored = transaction.stored(key)
             let isUnchanged = Self.change(ofKey: key, from: stored, to: transaction[key]) == nil
             if isUnchanged { unchanged.updateValue(stored, forKey: key) }
         }
         let isRecorded = transaction.changes.contains { Self.change(ofKey: $0.key, from: $0.old, to: $0.new) != nil }
-        return isRecorded ? nil : endUnchanged()
+        return (isRecorded ? nil : endUnchanged(), isAnyDropped)
     }
 
     /// Ends the saved entries that equal what is stored.
@@ -161,5 +190,15 @@ struct PendingWrites {
             visible.commit.changes = (visible.commit.changes + others).sorted { $0.key < $1.key }
         }
         return visible
+    }
+}
+
+extension [String: PendingWrites.Entry] {
+    /// See ``PendingWrites/keys(assignedWith:)``.
+    fileprivate func keys(assignedWith keys: some Collection<String>) -> [String] {
+        let assignments = Set(keys.compactMap { self[$0]?.assignment })
+        let entries = filter { assignments.contains($0.value.assignment) }
+        return entries.filter { $0.value.value == nil }.keys.sorted()
+            + entries.filter { $0.value.value != nil }.keys.sorted()
     }
 }

@@ -139,16 +139,6 @@ extension SettingsEngine {
         return requirementTable.withLock { Set($0.all.flatMap(\.keys).flatMap(\.all)) }
     }
 
-    /// The keys that requirements connect with a key, directly or through others.
-    func keys(connectedTo key: String) -> Set<String> {
-        var keys: Set = [key]
-        while true {
-            let count = keys.count
-            keys.formUnion(requirements(for: keys).flatMap(\.keys).flatMap(\.all))
-            if keys.count == count { return keys }
-        }
-    }
-
     /// Whether the values of a key have to meet a requirement.
     func isRestricted(_ key: String) -> Bool {
         hasRequirements.load(ordering: .acquiring) && !requirements(for: CollectionOfOne(key)).isEmpty

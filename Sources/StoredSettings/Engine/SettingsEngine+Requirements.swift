@@ -52,8 +52,8 @@ extension SettingsEngine {
             guard values.held.isCheckDue else { return }
             guard values.held.version == version else { continue }
             let requirements = requirementTable.withLock(\.all)
-            let overtaken = CheckScope.run { values.pendingWrites.overtaken(by: values.stored, requirements) }
-            for (key, version, error) in overtaken { drop(key, upTo: version, because: error) }
+            let overtaken = CheckScope.run { values.overtakenWrites(requirements) }
+            for writes in overtaken { drop(writes, upTo: values.pendingWrites.version) }
             guard overtaken.isEmpty else { continue }
             let check = CheckScope.run { RequirementCheck(requirements, values, of: self) }
             // Observers and reporters that it calls may change values, which are checked then.
@@ -105,31 +105,22 @@ extension SettingsEngine {
     }
 }
 
-extension PendingWrites {
+extension SettingsEngine.ConsistentRead {
     /// Returns the pending writes to drop, because newer values of another process meet a requirement only without them.
     ///
     /// It runs code of the user, so the caller holds no lock.
-    ///
-    /// - Parameters:
-    ///   - stored: The stored values.
-    ///   - requirements: All requirements.
-    /// - Returns: The keys and versions of the pending writes, and the error of the requirement.
-    fileprivate func overtaken(
-        by stored: [String: StoredValue],
-        _ requirements: [Requirement]
-    ) -> [(key: String, version: Version, error: SettingsError)] {
-        let versions = versions
-        let visible = { (key: String) in value(forKey: key, over: stored[key]) }
-        var overtaken: [(key: String, version: Version, error: SettingsError)] = []
+    fileprivate func overtakenWrites(_ requirements: [Requirement]) -> [UnmetWrites] {
+        let checked = held.checked
+        let stored = { (key: String) in checked[key] ?? self.stored[key] }
+        let visible = { (key: String) in pendingWrites.value(forKey: key, over: stored(key)) }
+        var overtaken: [UnmetWrites] = []
         for requirement in requirements {
-            let pending = requirement.keys.flatMap(\.all).compactMap { key in versions[key].map { (key, $0) } }
-            guard !pending.isEmpty else { continue }
+            let pending = requirement.keys.flatMap(\.all).filter(pendingWrites.contains)
+            guard let key = pending.first else { continue }
             requirement.prepare(visible)
-            requirement.prepare { stored[$0] }
-            guard let error = requirement.error(of: visible), requirement.error(of: { stored[$0] }) == nil else {
-                continue
-            }
-            overtaken += pending.map { ($0, $1, error) }
+            requirement.prepare(stored)
+            guard let error = requirement.error(of: visible), requirement.error(of: stored) == nil else { continue }
+            overtaken.append(UnmetWrites(key: key, keys: pendingWrites.keys(assignedWith: pending), error: error))
         }
         return overtaken
     }

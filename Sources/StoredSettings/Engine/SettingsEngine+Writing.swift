@@ -98,15 +98,11 @@ extension SettingsEngine {
     private func writeLater(_ edits: some Collection<(key: String, value: StoredValue?)>) throws -> Bool {
         guard store.canWriteLater, isFree, edits.allSatisfy({ !$0.key.isEmpty }) else { return false }
         for (key, value) in edits { try value?.checkStorable(forKey: key) }
+        // A check makes no other one, so the transaction has to check the values.
+        if CheckScope.isCurrent, edits.contains(where: { isRestricted($0.key) }) { return false }
         // What other processes store until then is checked when it arrives.
         try check(edits)
-        guard try store.writeLater(Dictionary(edits.map { ($0.key, $0.value) }) { $1 }) else { return false }
-        // Another thread may have changed a value of the same requirement meanwhile.
-        if !requirements(for: edits.map(\.key)).isEmpty {
-            state.withLock { $0.held.noteUncheckedChange() }
-            invalidate()
-        }
-        return true
+        return try store.writeLater(Dictionary(edits.map { ($0.key, $0.value) }) { $1 })
     }
 
     private func keep(
@@ -190,17 +186,17 @@ extension SettingsEngine {
         defer { for delivery in deliveries { delivery.perform() } }
         var (hasBegun, isDone) = (false, false)
         defer { if hasBegun { state.withLock { $0.held.endCommit(isDone: isDone) } } }
-        let restricted = isBlind ? restrictedKeys : []
-        var (unmet, version): ([String: SettingsError], PendingWrites.Version) = ([:], 0)
+        var (unmet, version): ([UnmetWrites], PendingWrites.Version) = ([], 0)
         let scope = TransactionScope()
         defer {
-            for (key, error) in unmet { drop(key, upTo: version, because: error) }
+            for writes in unmet { drop(writes, upTo: version) }
             scope.performPostponed()
         }
         if !isBlind, TransactionScope.current == nil { prepareRequirements() }
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             if hasRequirements.load(ordering: .acquiring) {
-                state.withLock { $0.held.beginCommit(isChecked: !isBlind) }
+                // A store that is written later records other changes meanwhile.
+                state.withLock { $0.held.beginCommit(isChecked: !isBlind && !store.canWriteLater) }
                 hasBegun = true
             }
             // The store has read the commits of other processes, so the writes that are still pending are newer.
@@ -209,14 +205,18 @@ extension SettingsEngine {
                 if let delivery = useReassigned(in: transaction) { deliveries.append(delivery) }
                 return result
             }
-            var flush = state.withLock { $0.pendingWrites.beginFlush(of: keys, except: restricted) }
+            let excluded = isBlind ? restrictedKeys : []
+            var flush = state.withLock { $0.pendingWrites.beginFlush(of: keys, except: excluded) }
             (unmet, version) = (scope.run { takeUnmetWrites(of: &flush, over: transaction) }, flush.version)
             flush.apply(to: &transaction)
             let result = try body(&transaction)
             let delivery = state.withLock { state -> StoreDelivery? in
-                guard let changes = state.pendingWrites.endFlush(flush, in: &transaction) else { return nil }
+                let (changes, isAnyDropped) = state.pendingWrites.endFlush(flush, in: &transaction)
+                // Its requirements were checked with the dropped value.
+                if isAnyDropped { state.held.endCheckedCommit() }
+                guard let changes else { return nil }
                 invalidate()
-                state.noteLocalChange()
+                state.noteLocalChange(ofKeys: flush.entries.keys)
                 return checkedDelivery(of: changes, .local, state)
             }
             if let delivery { deliveries.append(delivery) }
@@ -232,8 +232,10 @@ extension SettingsEngine {
     func flush() throws {
         guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else { return }
         try retryingWithoutRejected {
-            try commit(isBlind: true) { _ in }
             let restricted = restrictedKeys
+            if state.withLock({ !$0.pendingWrites.saved(except: restricted).isEmpty }) {
+                try commit(isBlind: true) { _ in }
+            }
             guard state.withLock({ $0.pendingWrites.contains(anyOf: restricted) }) else { return }
             // No code of the user runs on the threads that make values durable.
             if WorkScheduler.isDurable { return suspendedWrites.runInBackground { self.retry() } }
@@ -241,11 +243,12 @@ extension SettingsEngine {
         }
     }
 
-    /// Drops the pending write of a key, and notifies subscribers of the value that becomes visible.
+    /// Drops the pending write of a key.
     ///
-    /// - Returns: `false` if there is none, or only one that is newer than the version.
-    func forget(_ key: String, upTo version: PendingWrites.Version) -> Bool {
-        let delivery = store.withValue(forKey: key) { stored in
+    /// - Returns: The value that becomes visible, for subscribers; `nil` if there is no such write, or only one that is newer
+    ///   than the version.
+    private func forget(_ key: String, upTo version: PendingWrites.Version) -> StoreDelivery? {
+        store.withValue(forKey: key) { stored in
             state.withLock { state -> StoreDelivery? in
                 guard let entry = state.pendingWrites.remove(key, upTo: version) else { return nil }
                 invalidate()
@@ -256,8 +259,6 @@ extension SettingsEngine {
                 return self.checkedDelivery(of: changes, .external, state)
             }
         }
-        delivery?.perform()
-        return delivery != nil
     }
 
     /// Offers changes to the subscribers, which receive them after the requirements were checked, if that is due.
@@ -288,20 +289,21 @@ extension SettingsEngine {
             state.held.noteReassigned(Dictionary(equal.map { ($0.key, $0.old) }) { _, last in last })
             guard !isRecorded, !state.held.reassigned.isEmpty else { return nil }
             let changes = state.held.useReassigned()
-                .filter { !state.pendingWrites.contains($0.key) && flush?.edits[$0.key] == nil }
+                .filter { !state.pendingWrites.contains($0.key) && flush?.value(forKey: $0.key) == nil }
             self.invalidate()
             return self.checkedDelivery(of: changes, .local, state)
         }
     }
 
     private func keep(_ edits: some Collection<(key: String, value: StoredValue?)>) {
+        let assignment = state.withLock { $0.pendingWrites.beginAssignment() }
         for (key, value) in edits {
             // Values that other processes have stored before must not be mistaken for newer ones later.
             storeVersion?.mustLook()
             let delivery = withValue(forKey: key) { old, state in
-                state.pendingWrites.keep(value, forKey: key)
+                state.pendingWrites.keep(value, forKey: key, in: assignment)
                 self.invalidate()
-                state.noteLocalChange()
+                state.noteLocalChange(ofKeys: CollectionOfOne(key))
                 let changes = PendingWrites.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
                 return self.checkedDelivery(of: changes, .local, state)
             }
@@ -366,22 +368,24 @@ extension SettingsEngine {
     /// Tries the pending writes one by one, and drops those that the store never accepts, so that they do not fail every
     /// commit that would save them.
     ///
-    /// Those that a requirement connects are saved together, or dropped together.
+    /// Those that were assigned together, or that a requirement connects, are saved together, or dropped together.
     ///
     /// - Returns: Whether there was one.
     private func dropRejected() -> Bool {
         var isAnyDropped = false
-        let versions = state.withLock { $0.pendingWrites.versions }
-        var rest = Set(versions.keys)
+        let pending = state.withLock(\.pendingWrites)
+        var rest = Set(pending.versions.keys)
         while let key = rest.min() {
-            let group = keys(connectedTo: key).intersection(rest).union([key])
+            let group = keys(connectedTo: key, in: pending)
             rest.subtract(group)
-            if WorkScheduler.isDurable, isRestricted(key) { continue }
+            let isRestricted = group.contains(where: isRestricted)
+            if WorkScheduler.isDurable, isRestricted { continue }
             do {
-                try commitPending(isBlind: !isRestricted(key), only: group) { _ in }
+                try commitPending(isBlind: !isRestricted, only: group) { _ in }
             } catch let error as SettingsError where error.code.isRejection {
                 isAnyDropped = true
-                for key in group { versions[key].map { drop(key, upTo: $0, because: error) } }
+                let writes = UnmetWrites(key: key, keys: pending.keys(assignedWith: group), error: error)
+                drop(writes, upTo: pending.version)
             } catch {
                 // It may be saved later.
             }
@@ -389,39 +393,65 @@ extension SettingsEngine {
         return isAnyDropped
     }
 
+    /// The keys of pending writes that were assigned with a key, or that requirements connect with it, directly or through
+    /// others.
+    private func keys(connectedTo key: String, in pending: PendingWrites) -> Set<String> {
+        var keys: Set = [key]
+        while true {
+            let count = keys.count
+            keys.formUnion(requirements(for: keys).flatMap(\.keys).flatMap(\.all).filter(pending.contains))
+            keys.formUnion(pending.keys(assignedWith: keys))
+            if keys.count == count { return keys }
+        }
+    }
+
     /// Takes the pending writes out of those that a commit saves after which a requirement would not be met: another value may
     /// have been stored since they were assigned.
     ///
-    /// - Returns: The errors of these writes, which the caller drops after the commit.
+    /// - Returns: These writes, which the caller drops after the commit.
     private func takeUnmetWrites(
         of flush: inout PendingWrites.Flush,
         over transaction: StoreTransaction
-    ) -> [String: SettingsError] {
-        guard hasRequirements.load(ordering: .acquiring) else { return [:] }
+    ) -> [UnmetWrites] {
+        guard hasRequirements.load(ordering: .acquiring) else { return [] }
         let held = checkedHeldValues
-        var unmet: [String: SettingsError] = [:]
+        var unmet: [UnmetWrites] = []
         CheckScope.run {
-            for key in flush.edits.keys.sorted() {
-                for requirement in requirements(for: CollectionOfOne(key)) {
-                    guard let error = requirement.error(of: { flush.edits[$0] ?? held[$0] ?? transaction[$0] })
-                    else { continue }
-                    unmet[key] = error
-                    flush.withdraw(key)
-                    break
+            var isStable: Bool
+            repeat {
+                isStable = true
+                for key in flush.entries.keys.sorted() where flush.value(forKey: key) != nil {
+                    let values = { [flush] key in flush.value(forKey: key) ?? held[key] ?? transaction[key] }
+                    let errors = requirements(for: CollectionOfOne(key)).compactMap { $0.error(of: values) }
+                    guard let error = errors.first else { continue }
+                    unmet.append(UnmetWrites(key: key, keys: flush.withdraw(key), error: error))
+                    // A write that was accepted together with this one may not be accepted without it.
+                    isStable = false
                 }
-            }
+            } while !isStable
         }
         return unmet
     }
 
-    /// Drops the pending write of a key, unless it is newer than a version, and reports that.
-    func drop(_ key: String, upTo version: PendingWrites.Version, because cause: SettingsError) {
-        guard forget(key, upTo: version) else { return }
-        var error = cause
-        error.key = key
+    /// Drops pending writes, unless they are newer than a version, and reports that.
+    func drop(_ writes: UnmetWrites, upTo version: PendingWrites.Version) {
+        let deliveries = writes.keys.compactMap { forget($0, upTo: version) }
+        guard !deliveries.isEmpty else { return }
+        for delivery in deliveries { delivery.perform() }
+        var error = writes.error
+        error.key = writes.key
         error.consequence = "the assigned value is not saved, and the stored value remains as it is"
         report(error)
     }
+}
+
+/// Pending writes that were assigned together, and cannot be saved.
+struct UnmetWrites {
+    /// The key of the value that is the reason.
+    var key: String
+    /// All keys, in the order in which they are dropped.
+    var keys: [String]
+    var error: SettingsError
 }
 
 extension SettingsError.Code {

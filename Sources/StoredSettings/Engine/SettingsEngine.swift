@@ -234,9 +234,10 @@ extension SettingsEngine.State {
         pendingWrites.value(forKey: key, over: held.value(forKey: key, over: stored))
     }
 
-    /// Notes that a value of this process has changed, which may meet a requirement that was not met before, or violate one
+    /// Notes that values of this process have changed, which may meet a requirement that was not met before, or violate one
     /// together with a pending write that was checked at the same time.
-    mutating func noteLocalChange() {
+    mutating func noteLocalChange(ofKeys keys: some Sequence<String>) {
+        guard keys.contains(where: held.restricted.contains) else { return }
         held.noteLocalChange(besidePending: pendingWrites.contains(anyOf: held.restricted))
     }
 
@@ -246,7 +247,8 @@ extension SettingsEngine.State {
         let pending = Set((commit.changes.map(\.key) + held.reassigned.keys).filter(pendingWrites.contains))
         var visible = pendingWrites.masking(commit)
         if held.mask(commit, &visible.commit.changes, wasPending: pending.contains) { visible.isPendingChanged = true }
-        if commit.changes.contains(where: { held.restricted.contains($0.key) }) { noteLocalChange() }
+        noteLocalChange(ofKeys: commit.changes.lazy.map(\.key))
+        if commit.origin == .local { held.endCheckedCommit() }
         return visible
     }
 }

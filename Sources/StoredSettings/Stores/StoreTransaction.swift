@@ -7,6 +7,8 @@
 public struct StoreTransaction: Sendable {
     private let base: StoreContents
     private var edits: [String: StoredValue?] = [:]
+    /// The keys whose values are pending writes.
+    private var flushed: Set<String> = []
 
     /// Creates a transaction on the contents of a store.
     ///
@@ -24,15 +26,28 @@ public struct StoreTransaction: Sendable {
     /// Assigning `nil` removes the value.
     public subscript(key: String) -> StoredValue? {
         get { edits[key] ?? base[key] }
-        set { edits.updateValue(newValue, forKey: key) }
+        set {
+            edits.updateValue(newValue, forKey: key)
+            if !flushed.isEmpty { flushed.remove(key) }
+        }
     }
 
     /// The value of a key at the start of the transaction.
     func stored(_ key: String) -> StoredValue? { base[key] }
 
-    /// Takes back what was assigned to a key, so that it does not belong to the transaction.
-    mutating func revert(_ key: String) {
+    /// Assigns a pending write, before the body of the transaction runs.
+    mutating func flush(_ value: StoredValue?, forKey key: String) {
+        self[key] = value
+        flushed.insert(key)
+    }
+
+    /// Takes back a pending write that the body has not replaced, so that it does not belong to the transaction.
+    ///
+    /// - Returns: Whether there was one.
+    mutating func revertFlushed(_ key: String) -> Bool {
+        guard flushed.remove(key) != nil else { return false }
         edits[key] = nil
+        return true
     }
 
     /// Whether a value was assigned to a key, which may equal the stored one.

@@ -129,6 +129,60 @@ struct RequirementCommitTests {
         await eventually("that is reported") { reporter.errors.contains { $0.code == .requirementNotMet } }
     }
 
+    @Test("a value that was accepted with another one is dropped with it")
+    func connected() async throws {
+        let store = FailingStore(["least": 1, "most": 10, "limit": 100])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let (least, most) = (Setting("least", default: 1, suite: suite), Setting("most", default: 10, suite: suite))
+        let limit = Setting("limit", default: 100, suite: suite)
+        let catalog = SettingsCatalog(least, most, limit)
+        catalog.require("least is at most most", least, most) { $0 <= $1 }
+        catalog.require("most is at most limit", most, limit) { $0 <= $1 }
+        store.fail(with: full)
+        most.value = 40
+        least.value = 30
+        store.fail(with: nil)
+        #expect(least.value == 30 && most.value == 40)
+        // Another process is faster than the commit that saves them.
+        store.beforeCommit.withLock { hook in
+            hook = { #expect(throws: Never.self) { try store.memory.commit { $0["limit"] = 35 } } }
+        }
+        try await suite.transaction { $0[storedValueFor: "other"] = 1 }
+        #expect(least.value == 1 && most.value == 10 && limit.value == 35)
+        try await suite.synchronize()
+        #expect(store.contents() == ["least": 1, "most": 10, "limit": 35, "other": 1])
+        #expect(reporter.errors.count { $0.code == .requirementNotMet } == 2)
+    }
+
+    @Test("the value under an old key stays when the new value is dropped", arguments: ["before", "without"])
+    func renamed(requirement: String) async throws {
+        let store = FailingStore(["min": 8, "most": 10])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let least = Setting("least", default: 1, suite: suite, traits: .renamed(from: "min"))
+        let most = Setting("most", default: 10, suite: suite)
+        let isRequired = requirement == "before"
+        if isRequired { SettingsCatalog(least, most).require("least is at most most", least, most) { $0 <= $1 } }
+        var seen: [Int] = []
+        store.fail(with: full)
+        least.value = 9
+        store.fail(with: nil)
+        seen.append(least.value)
+        if isRequired {
+            store.beforeCommit.withLock { hook in
+                hook = { #expect(throws: Never.self) { try store.memory.commit { $0["most"] = 8 } } }
+            }
+            try await suite.transaction { $0[storedValueFor: "other"] = 1 }
+        } else {
+            store.reject("least")
+            await #expect(throws: Never.self) { try await suite.synchronize() }
+        }
+        seen.append(least.value)
+        #expect(seen == [9, 8])
+        #expect(store.contents()["min"] == 8 && store.contents()["least"] == nil)
+        let reports = reporter.errors.filter { $0.consequence.hasPrefix("the assigned value is not saved") }
+        #expect(reports.map(\.key) == ["least"], "\(reporter.errors)")
+    }
+
     @Test("a set that was waiting when the requirement was declared is checked afterwards")
     func declaredMeanwhile() async throws {
         let store = FailingStore()
