@@ -117,11 +117,6 @@ extension SystemCalls {
         #endif
     }
 
-    /// Yields the processor to other threads and processes.
-    static func yield() {
-        sched_yield()
-    }
-
     /// Suspends the current thread.
     package static func sleep(seconds: Double) {
         usleep(UInt32(seconds * 1e6))

@@ -45,7 +45,9 @@ struct FileLockTests {
                 // The container is paused for an hour: 144 seconds, which this clock multiplies by 25.
                 sleep(wasFirst ? 144 : seconds)
             }
-            let error = settingsError { [clock] in try FileLock.acquire(file, system, clock: clock) { 0 } }
+            let error = settingsError { [clock] in
+                try FileLock.wait(for: file.path, clock: clock) { try system.tryLock(file) }
+            }
             #expect(error?.code == .lockTimedOut)
             #expect((.seconds(3_600 + 4.8) ... .seconds(3_600 + 5.1)).contains(time.sinceStart))
         }
@@ -54,7 +56,7 @@ struct FileLockTests {
     /// Waits for a lock that is never released, and returns the elapsed time and the error.
     private func wait(
         timeout: Duration = FileLock.timeout,
-        slowTimeout: Duration? = nil,
+        slowTimeout: Duration = FileLock.slowTimeout,
         holder: LockHolder? = nil,
         isHolderShown: Bool = false,
         progress: (Duration) -> UInt64 = { _ in 0 }
@@ -66,15 +68,14 @@ struct FileLockTests {
             let file = try system.open(directory + "/lock", O_RDONLY)
             let error = try #require(
                 settingsError {
-                    try FileLock.acquire(
-                        file,
-                        system,
-                        timeout: timeout,
-                        slowTimeout: slowTimeout,
+                    try FileLock.wait(
+                        for: file.path,
+                        LockTimeouts(withoutProgress: timeout, withSlowHolder: slowTimeout),
                         clock: time.clock,
                         holder: { holder },
                         unannounced: { isHolderShown ? LockHolder(ofLockOn: file, system) : nil },
-                        progress: { progress(time.sinceStart) }
+                        progress: { progress(time.sinceStart) },
+                        attempt: { try system.tryLock(file) }
                     )
                 }
             )
@@ -101,7 +102,7 @@ struct FileLockTests {
     func endlessProgress(hasHolder: Bool) async throws {
         let current = try #require(LockHolder.current)
         let holder = hasHolder ? current : nil
-        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder) {
+        let (waited, error) = try await wait(holder: holder) {
             UInt64($0 / .seconds(1))
         }
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
@@ -112,7 +113,7 @@ struct FileLockTests {
     @Test("goes on for two minutes while the holder is running and shows no progress")
     func slowHolder() async throws {
         let holder = try #require(LockHolder.current)
-        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder)
+        let (waited, error) = try await wait(holder: holder)
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
         #expect(error.fact.hasPrefix("process \(holder.process) has held the lock for 120 seconds"))
         #expect(error.remedy == "wait for process \(holder.process), resume it if it is stopped, or end it")
@@ -121,7 +122,7 @@ struct FileLockTests {
     @Test("a holder that has made progress within two minutes is not reported to have made none")
     func slowHolderWithProgress() async throws {
         let holder = try #require(LockHolder.current)
-        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder) {
+        let (waited, error) = try await wait(holder: holder) {
             $0 < .seconds(60) ? 0 : 1
         }
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
@@ -133,7 +134,7 @@ struct FileLockTests {
     func reusedProcessID() async throws {
         var holder = try #require(LockHolder.current)
         holder.start += 1
-        let (waited, _) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder)
+        let (waited, _) = try await wait(holder: holder)
         #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
     }
 
@@ -141,7 +142,7 @@ struct FileLockTests {
     @Test("a running holder that has not announced itself is given 30 seconds, and is named")
     func unannouncedHolder() async throws {
         let current = try #require(LockHolder.current)
-        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, isHolderShown: true)
+        let (waited, error) = try await wait(isHolderShown: true)
         #expect((.seconds(30) ... .seconds(30.1)).contains(waited))
         #expect(error.fact.hasPrefix("process \(current.process) has held the lock for 30 seconds"))
     }
@@ -158,7 +159,7 @@ struct FileLockTests {
     func otherNamespace() async throws {
         var holder = try #require(LockHolder.current)
         holder.namespace += 1
-        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder)
+        let (waited, error) = try await wait(holder: holder)
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
         #expect(error.fact.hasPrefix("another process"))
     }
@@ -173,7 +174,7 @@ struct FileLockTests {
         #expect(holder.mayBeRunning)
         process.signal(SIGSTOP)
         await eventually("the process is stopped") { !holder.mayBeRunning }
-        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder)
+        let (waited, error) = try await wait(holder: holder)
         #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
         #expect(error.fact == "process \(holder.process) has held the lock for 5 seconds without progress")
     }

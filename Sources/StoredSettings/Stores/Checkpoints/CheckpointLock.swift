@@ -27,14 +27,15 @@ package struct CheckpointLock {
     ) throws -> CheckpointLock {
         for _ in 0..<Checkpointer.mostPlans {
             guard let lock = try CheckpointLock(file, creating: true) else { continue }
-            try FileLock.acquire(
-                lock.handle,
-                file.system,
-                timeout: timeout.withoutProgress,
-                slowTimeout: timeout.withSlowHolder,
+            try FileLock.wait(
+                for: lock.path,
+                timeout,
                 holder: { journal().flatMap { LockHolder(of: .checkpoint, in: $0.page) } },
                 unannounced: { LockHolder(ofLockOn: lock.handle, file.system) },
-                progress: { journal().map { LockHolder.progress(in: $0.page) &+ ($0.current?.epoch.serial ?? 0) } ?? 0 }
+                progress: {
+                    journal().map { LockHolder.progress(in: $0.page) &+ ($0.current?.epoch.serial ?? 0) } ?? 0
+                },
+                attempt: { try file.system.tryLock(lock.handle) }
             )
             if try lock.isInPlace { return lock }
         }

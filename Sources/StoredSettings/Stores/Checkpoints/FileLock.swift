@@ -33,9 +33,7 @@ enum FileLock {
         var sleep: (Double) -> Void = { SystemCalls.sleep(seconds: $0) }
     }
 
-    /// How often to try before waiting: the holder usually releases the lock within a microsecond.
-    private static let quickTries = 20
-    /// The wait between two tries after that, in seconds.
+    /// The wait between two attempts, in seconds.
     private static let shortestPause = 0.000_02
     private static let longestPause = 0.002
     /// How many times longer to wait for a process that runs and has not announced that it holds the lock.
@@ -43,79 +41,37 @@ enum FileLock {
     /// The longest time that one pause counts for.
     private static let longestCountedPause = Duration.milliseconds(100)
 
-    /// Waits for the lock.
+    /// Waits until an attempt to acquire a lock succeeds.
     ///
     /// `flock` is not fair: a writer can starve while other writers continue without a pause. That is not a failure. So
-    /// the time without progress is limited to `timeout`, and the time in all to ``longestWait``.
-    ///
-    /// - Parameters:
-    ///   - file: The file to lock.
-    ///   - system: The system calls to use.
-    ///   - timeout: How long to wait without progress.
-    ///   - slowTimeout: How long to wait without progress while the holder is known to run; `nil` for no longer than
-    ///     `timeout`.
-    ///   - clock: The clock to use.
-    ///   - holder: Returns the process that has announced that it holds the lock.
-    ///   - unannounced: Returns the process that holds the lock as the system shows it. It is asked after a long wait.
-    ///   - progress: Returns a number that changes when another process makes progress.
-    /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
-    static func acquire(
-        _ file: FileHandle,
-        _ system: SystemCalls,
-        timeout: Duration = timeout,
-        slowTimeout: Duration? = nil,
-        clock: Clock = Clock(),
-        holder: () -> LockHolder? = { nil },
-        unannounced: () -> LockHolder? = { nil },
-        progress: () -> UInt64
-    ) throws {
-        for _ in 0..<quickTries {
-            if try system.tryLock(file) { return }
-            SystemCalls.yield()
-        }
-        try wait(
-            for: file.path,
-            timeout: timeout,
-            slowTimeout: slowTimeout,
-            clock: clock,
-            holder: holder,
-            unannounced: unannounced,
-            name: { holder() ?? unannounced() },
-            progress: progress,
-            attempt: { try system.tryLock(file) }
-        )
-    }
-
-    /// Waits until an attempt to acquire a lock succeeds.
+    /// the time without progress is limited, and the time in all to ``longestWait``.
     ///
     /// - Parameters:
     ///   - path: The path of the locked file.
     ///   - timeout: How long to wait without progress.
-    ///   - slowTimeout: How long to wait without progress while the holder is known to run; `nil` for no longer than
-    ///     `timeout`.
     ///   - clock: The clock to use.
     ///   - holder: Returns the process that has announced that it holds the lock and is slow.
     ///   - unannounced: Returns another process that is known to hold the lock. While it runs, it is given some more time: a
-    ///     busy machine may have interrupted it just before its announcement, or just after the end of it.
-    ///   - name: Returns the process to name in the error.
+    ///     busy machine may have interrupted it just before its announcement, or just after the end of it. It is asked after a
+    ///     long wait.
+    ///   - name: Returns the process to name in the error, if `holder` and `unannounced` return none.
     ///   - progress: Returns a number that changes when another process makes progress.
     ///   - attempt: Returns whether the lock was acquired.
     /// - Throws: The error of an attempt, or ``SettingsError`` if another process does not release the lock.
     static func wait(
         for path: FilePath,
-        timeout: Duration,
-        slowTimeout: Duration?,
-        clock: Clock,
-        holder: () -> LockHolder?,
+        _ timeout: LockTimeouts = LockTimeouts(),
+        clock: Clock = Clock(),
+        holder: () -> LockHolder? = { nil },
         unannounced: () -> LockHolder? = { nil },
-        name: () -> LockHolder?,
-        progress: () -> UInt64,
+        name: () -> LockHolder? = { nil },
+        progress: () -> UInt64 = { 0 },
         attempt: () throws -> Bool
     ) throws {
         // Time in which this process could not run, such as while a container was paused, does not count: the holder
         // may have been paused as well.
         var (waited, withoutProgress) = (Duration.zero, Duration.zero)
-        let slowTimeout = slowTimeout ?? timeout
+        let (timeout, slowTimeout) = (timeout.withoutProgress, timeout.withSlowHolder)
         let unannouncedTimeout = min(timeout * unannouncedFactor, slowTimeout)
         var pause = shortestPause
         var state = progress()
@@ -131,7 +87,8 @@ enum FileLock {
                     withoutProgress < slowTimeout && holder()?.mayBeRunning == true
                     || withoutProgress < unannouncedTimeout && unannounced()?.mayBeRunning == true
                 guard isSlow else {
-                    throw SettingsError.lockTimedOut(path, after: withoutProgress, process: name()?.visibleProcess)
+                    let process = (holder() ?? unannounced() ?? name())?.visibleProcess
+                    throw SettingsError.lockTimedOut(path, after: withoutProgress, process: process)
                 }
             }
             guard waited < max(longestWait, timeout) else { throw SettingsError.lockBusy(path, after: waited) }

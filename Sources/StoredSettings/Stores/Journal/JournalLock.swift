@@ -135,11 +135,10 @@ extension JournalLock {
         let slowHolder = { [page] in LockHolder(of: .journal, in: page) }
         try FileLock.wait(
             for: file.path,
-            timeout: timeout.withoutProgress,
-            slowTimeout: timeout.withSlowHolder,
+            timeout,
             clock: FileLock.Clock(sleep: { [self] _ in sleep() }),
             holder: slowHolder,
-            name: { [self] in slowHolder() ?? holder },
+            name: { [self] in holder },
             progress: { [self] in acquisitions },
             attempt: { try tryAcquire(&turn) }
         )
