@@ -43,20 +43,20 @@ final class CheckpointSchedule: Sendable {
     /// The failed checkpoints since the last successful one.
     private struct Failures {
         var count = 0
-        /// The number of failures for which the delay has been doubled; it begins anew when the cause may be gone.
-        var delayCount = 0
         var nextAttempt = ContinuousClock.now
-        /// The causes that have been noted.
-        var causes: Set<String> = []
-        /// The errors that have been reported.
+        /// The errors that were reported, and are not settled.
         var reported: [SettingsError] = []
-        /// The causes that the last checkpoint has met, although it has written the file.
-        var lasting: Set<String> = []
+
+        /// Records an error to report; `false` if an error with the same cause was reported before.
+        mutating func isFirst(_ error: SettingsError) -> Bool {
+            let cause = CheckpointSchedule.cause(of: error)
+            guard !reported.contains(where: { CheckpointSchedule.cause(of: $0) == cause }) else { return false }
+            reported.append(error)
+            return true
+        }
     }
 
-    private let failures = Locked<Failures?>(nil)
-    /// Whether there are failures, for commits, which must not take a lock for this.
-    private let isFailing = Atomic(false)
+    private let failures = Locked(Failures())
 
     /// The length of the journal above which a checkpoint is due at once, in bytes.
     let journalBound: Int
@@ -77,10 +77,7 @@ final class CheckpointSchedule: Sendable {
     }
 
     /// Whether it is too early for another attempt.
-    var isBackingOff: Bool {
-        guard isFailing.load(ordering: .relaxed) else { return false }
-        return failures.withLock { $0.map { .now < $0.nextAttempt } ?? false }
-    }
+    var isBackingOff: Bool { failures.withLock { .now < $0.nextAttempt } }
 
     /// The time of the last checkpoint that this process knows, in nanoseconds since 1970; 0 for none.
     private let lastKnownCheckpoint = Atomic<UInt64>(0)
@@ -94,37 +91,17 @@ final class CheckpointSchedule: Sendable {
     }
 
     /// The number of failed checkpoints since the last successful one.
-    var failureCount: Int { failures.withLock { $0?.count ?? 0 } }
+    var failureCount: Int { failures.withLock { $0.count } }
 
-    /// Notes that a checkpoint has failed.
+    /// Records that a checkpoint has failed.
     ///
-    /// - Returns: Whether this is the first failure for this reason since the last successful checkpoint.
+    /// - Returns: Whether to report the error. A file that cannot be read was reported when it was found.
     func noteFailure(_ error: SettingsError) -> Bool {
         failures.withLock { failures in
-            isFailing.store(true, ordering: .relaxed)
-            var new = failures ?? Failures()
-            defer { failures = new }
-            let delay = Self.retryDelay * (1 << min(new.delayCount, 6))
-            new.count += 1
-            new.delayCount += 1
-            new.nextAttempt = .now + min(delay, Self.longestRetryDelay)
-            return new.causes.insert(Self.cause(of: error)).inserted
-        }
-    }
-
-    /// Notes the problems of a checkpoint, which does not fail because of them.
-    ///
-    /// - Returns: Those to report: their causes were not noted since the last checkpoint without them.
-    func note(_ problems: [SettingsError]) -> [SettingsError] {
-        guard !problems.isEmpty || isFailing.load(ordering: .relaxed) else { return [] }
-        return failures.withLock { failures in
-            isFailing.store(true, ordering: .relaxed)
-            var new = failures ?? Failures()
-            defer { failures = new }
-            new.lasting = Set(problems.map(Self.cause))
-            let first = problems.filter { new.causes.insert(Self.cause(of: $0)).inserted }
-            new.reported += first
-            return first
+            let delay = Self.retryDelay * (1 << min(failures.count, 6))
+            failures.count += 1
+            failures.nextAttempt = .now + min(delay, Self.longestRetryDelay)
+            return ![.malformedFile, .readFailed].contains(error.code) && failures.isFirst(error)
         }
     }
 
@@ -134,33 +111,24 @@ final class CheckpointSchedule: Sendable {
         return "\(error.code) \(call ?? error.fact)"
     }
 
-    /// Notes that a failure was reported, before anything else can settle it.
-    func noteReport(_ error: SettingsError) {
-        failures.withLock { $0?.reported.append(error) }
-    }
-
-    /// Notes that the changes are in the file, written by this process or another one.
+    /// Records that the changes are in the file.
     ///
-    /// - Returns: The failures that were reported since the last time, and are settled now.
-    func noteSuccess() -> [SettingsError] {
-        guard isFailing.load(ordering: .relaxed) else { return [] }
-        return failures.withLock { failures in
-            let (lasting, reported) = (failures?.lasting ?? [], failures?.reported ?? [])
-            let isLasting = { (error: SettingsError) in lasting.contains(Self.cause(of: error)) }
-            isFailing.store(!lasting.isEmpty, ordering: .relaxed)
-            failures = nil
-            if !lasting.isEmpty {
-                failures = Failures(causes: lasting, reported: reported.filter(isLasting), lasting: lasting)
-            }
-            return reported.filter { !isLasting($0) }
+    /// - Parameter problems: What did not prevent the checkpoint; `nil` for one of another process.
+    /// - Returns: The problems to report, and the errors that were reported and are settled now.
+    func noteSuccess(_ problems: [SettingsError]? = nil) -> (new: [SettingsError], settled: [SettingsError]) {
+        failures.withLock { failures in
+            // Another process does not know the problems of the last checkpoint of this one.
+            guard problems != nil || failures.count > 0 else { return ([], []) }
+            let new = problems?.filter { failures.isFirst($0) } ?? []
+            let lasting = Set((problems ?? []).map(Self.cause))
+            let settled = failures.reported.filter { !lasting.contains(Self.cause(of: $0)) }
+            failures = Failures(reported: failures.reported.filter { lasting.contains(Self.cause(of: $0)) })
+            return (new, settled)
         }
     }
 
     /// Makes another attempt due, because the cause of the failure may be gone.
     func retryNow() {
-        failures.withLock { failures in
-            failures?.delayCount = 0
-            failures?.nextAttempt = .now
-        }
+        failures.withLock { $0.nextAttempt = .now }
     }
 }

@@ -24,7 +24,6 @@ struct Checkpoints {
         store.findLastGoodValues()
         do {
             try FileHandle.reopening { try Checkpointer.run(store, acquireLock(timeout), timeout: timeout) }
-            noteSuccess()
         } catch let error as OutdatedCopyError {
             throw error.error
         } catch {
@@ -41,12 +40,6 @@ struct Checkpoints {
 
     private func report(_ error: SettingsError) {
         store.perform(Effects(errors: [error]))
-    }
-
-    /// Notes that the changes are in the file, and reports that earlier failures are settled.
-    private func noteSuccess() {
-        let settled = schedule.noteSuccess()
-        if !settled.isEmpty { store.perform(Effects(recoveries: settled)) }
     }
 }
 
@@ -100,7 +93,7 @@ extension Checkpoints {
         // A set from here on schedules another checkpoint.
         schedule.isScheduled.clear()
         do {
-            guard !isCheckpointed else { return noteSuccess() }
+            guard !isCheckpointed else { return store.perform(Effects(recoveries: schedule.noteSuccess().settled)) }
             store.look()
             store.findLastGoodValues()
             let isMade = try FileHandle.reopening {
@@ -108,9 +101,7 @@ extension Checkpoints {
                 try Checkpointer.run(store, lock, timeout: LockTimeouts())
                 return true
             }
-            guard isMade else { return schedule(isOwn: false) }
-            noteSuccess()
-            if !isCheckpointed { schedule(isOwn: false) }
+            if !isMade || !isCheckpointed { schedule(isOwn: false) }
         } catch {
             noteFailure(error)
         }
@@ -122,18 +113,14 @@ extension Checkpoints {
         // A process that has committed nothing may lack the permission to write a checkpoint. A malformed file was
         // reported before.
         guard schedule.hasCommitted.load(ordering: .relaxed), error.code != .suiteFinished else { return }
-        let isFirst = schedule.noteFailure(error)
-        if isFirst, ![.malformedFile, .readFailed].contains(error.code) {
-            if !isCopyOutdated {
-                let isDirectoryGone = (error.underlying as? SystemError)?.number == Errno.noSuchFileOrDirectory
-                error.consequence =
-                    isDirectoryGone
-                    ? "the settings file is written later, and the changes are lost if the process ends before"
-                    : "the changes are safe in the journal, and the settings file is written later"
-            }
-            schedule.noteReport(error)
-            report(error)
+        if !isCopyOutdated {
+            let isDirectoryGone = (error.underlying as? SystemError)?.number == Errno.noSuchFileOrDirectory
+            error.consequence =
+                isDirectoryGone
+                ? "the settings file is written later, and the changes are lost if the process ends before"
+                : "the changes are safe in the journal, and the settings file is written later"
         }
+        if schedule.noteFailure(error) { report(error) }
         guard schedule.isScheduled.set() else { return }
         retryLater()
     }
@@ -218,10 +205,12 @@ struct Checkpointer {
             store.withState(&checkpointer.effects) { $0.contents.endSnapshot() }
             if let page = checkpointer.page { LockHolder.remove(as: .checkpoint, from: page) }
             lock.release()
-            checkpointer.effects.errors += store.schedule.note(checkpointer.problems)
             store.perform(checkpointer.effects)
         }
         try checkpointer.run()
+        let (new, settled) = store.schedule.noteSuccess(checkpointer.problems)
+        checkpointer.effects.errors += new
+        checkpointer.effects.recoveries += settled
     }
 
     private mutating func run() throws {
