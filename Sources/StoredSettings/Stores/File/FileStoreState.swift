@@ -198,8 +198,7 @@ extension FileStoreState {
             if status != nil { settings.missingSince = nil }
             if try mustRead(status), !isMissingForNow(status), !adoptWrittenFile(status) { reload = reload ?? .file }
         } catch {
-            let cause = ReadFailure.Cause(error, isTransient: false, isUnknown: true)
-            note(ReadFailure(cause, of: file, status: nil, hasValues: settings.hasBase))
+            note(ReadFailure(error: file.readError(error, hasValues: settings.hasBase), isUnknown: true))
         }
         replayJournal()
     }
@@ -215,7 +214,7 @@ extension FileStoreState {
             guard status == nil else { return true }
             return try !file.hasEvidence(in: journal.journal)
         }
-        return failure.isRetryable || !failure.isAbout(status)
+        return failure.isRetryable || failure.status != status
     }
 
     /// Whether a file that existed may be missing only for a moment: some editors move it aside before they write it.

@@ -34,8 +34,6 @@ struct ReloadBase {
     /// The file that was read, without its contents.
     var reading: SettingsFile.Reading?
     var failure: ReadFailure?
-    /// Whether these are the contents of a settings file, of its last good copy, or of a suite that never had a file.
-    var isBase: Bool
 }
 
 /// The contents that follow from a settings file and the records of a journal.
@@ -231,7 +229,7 @@ extension FileStoreState {
             note(failure)
             if failure.isMissing { (settings.reading, settings.editVersion) = (nil, nil) }
             if let status = failure.status, status.isRegular { adjustPermissions(to: status) }
-            if base.isBase { settings.hasBase = true }
+            if !failure.isUnknown { settings.hasBase = true }
         } else {
             if let failure = settings.failure {
                 if !failure.isTransient { effects.recoveries.append(failure.error) }
@@ -421,49 +419,51 @@ extension FileReloader {
         // A process that has no contents yet waits a moment for an editor to finish.
         var attemptsLeft = request.isFirst ? Int(SettingsFileState.settlingTime / Self.pause) : 0
         while true {
-            let (base, isRetryable) = readBaseOnce(request)
-            guard isRetryable, attemptsLeft > 0 else { return base }
+            let base = readBaseOnce(request)
+            guard let failure = base.failure, failure.isTransient || failure.isMissing, attemptsLeft > 0 else {
+                return base
+            }
             attemptsLeft -= 1
             SystemCalls.sleep(seconds: Self.pause)
         }
     }
 
-    private func readBaseOnce(_ request: ReloadRequest) -> (ReloadBase, isRetryable: Bool) {
+    private func readBaseOnce(_ request: ReloadRequest) -> ReloadBase {
         var status: FileStatus?
         do {
             status = try file.status()
             if var reading = try file.read() {
                 let contents = reading.contents
                 reading.contents = [:]
-                return (ReloadBase(contents: contents, reading: reading, isBase: true), isRetryable: false)
+                return ReloadBase(contents: contents, reading: reading)
             }
-            guard try file.hasEvidence(in: request.journal) else {
-                return (ReloadBase(contents: [:], isBase: true), isRetryable: false)
-            }
+            guard try file.hasEvidence(in: request.journal) else { return ReloadBase(contents: [:]) }
             let copy = lastGoodCopy()
             let isUnknown = copy == nil && (request.reload == .everything || !request.hasBase)
-            let failure = ReadFailure(missing: file, hasCopy: copy != nil, isUnknown: isUnknown)
-            return (ReloadBase(contents: copy, failure: failure, isBase: copy != nil), isRetryable: true)
+            let error = file.missingError(hasCopy: copy != nil, isUnknown: isUnknown)
+            return ReloadBase(
+                contents: copy,
+                failure: ReadFailure(error: error, isMissing: true, isUnknown: isUnknown)
+            )
         } catch {
             return failedBase(error, status, request)
         }
     }
 
-    private func failedBase(
-        _ error: any Error,
-        _ status: FileStatus?,
-        _ request: ReloadRequest
-    ) -> (ReloadBase, isRetryable: Bool) {
+    private func failedBase(_ error: any Error, _ status: FileStatus?, _ request: ReloadRequest) -> ReloadBase {
         let isMalformed = error is JSONSyntaxError
-        let isTransient = isMalformed && (isYoung(status) || isYoungNow)
         let isFollowed = request.reload == .file && request.hasBase
         let copy = isFollowed ? nil : lastGoodCopy()
+        let isUnchanged = request.reading?.isCertain == true && request.reading?.status == status
         // A malformed file has no newer values than the last good ones. A file that cannot be read may have.
-        let isUnknown =
-            isMalformed ? !isFollowed && copy == nil : !(isFollowed && isUnchanged(status, since: request.reading))
-        let cause = ReadFailure.Cause(error, isTransient: isTransient, isUnknown: isUnknown)
-        let failure = ReadFailure(cause, of: file, status: status, hasValues: copy != nil || request.hasBase)
-        return (ReloadBase(contents: copy, failure: failure, isBase: !isUnknown), isRetryable: isTransient)
+        let isUnknown = isMalformed ? !isFollowed && copy == nil : !(isFollowed && isUnchanged)
+        let failure = ReadFailure(
+            error: file.readError(error, hasValues: copy != nil || request.hasBase),
+            status: status,
+            isTransient: isMalformed && isYoung,
+            isUnknown: isUnknown
+        )
+        return ReloadBase(contents: copy, failure: failure)
     }
 
     /// The contents of the last good copy; `nil` when there is none that can be read.
@@ -477,21 +477,11 @@ extension FileReloader {
         }
     }
 
-    private func isUnchanged(_ status: FileStatus?, since reading: SettingsFile.Reading?) -> Bool {
-        guard let status, let reading else { return false }
-        return status == reading.status && reading.isCertain
-    }
-
     /// Whether another program may be writing the file.
-    private func isYoung(_ status: FileStatus?) -> Bool {
-        guard let status else { return false }
-        return abs(SystemCalls.wallClock() - status.modified.secondsSince1970) < SettingsFileState.settlingTime
-    }
-
-    /// Whether another program has started to write the file after the look at it and before it was read.
-    private var isYoungNow: Bool {
+    private var isYoung: Bool {
         do {
-            return isYoung(try file.status())
+            guard let status = try file.status() else { return false }
+            return abs(SystemCalls.wallClock() - status.modified.secondsSince1970) < SettingsFileState.settlingTime
         } catch {
             return false
         }

@@ -74,52 +74,18 @@ struct SettingsFileState {
 
 /// The failure of the last attempt to read the settings file.
 struct ReadFailure {
-    /// The file that could not be read; `nil` when its status is unknown or it is missing.
-    let status: FileStatus?
     let error: SettingsError
+    /// The file that could not be read; `nil` when its status is unknown or it is missing.
+    var status: FileStatus?
     /// Whether another program may be in the middle of writing the file.
-    let isTransient: Bool
+    var isTransient = false
     /// Whether the file is missing although it existed.
-    let isMissing: Bool
+    var isMissing = false
     /// Whether the stored values may differ from those in memory, so that no change can be based on these.
     let isUnknown: Bool
 
-    /// The cause of a failure, and what follows from it.
-    struct Cause {
-        var error: any Error
-        var isTransient: Bool
-        var isUnknown: Bool
-
-        init(_ error: any Error, isTransient: Bool, isUnknown: Bool) {
-            (self.error, self.isTransient, self.isUnknown) = (error, isTransient, isUnknown)
-        }
-    }
-
-    /// - Parameters:
-    ///   - cause: The cause.
-    ///   - file: The file.
-    ///   - status: The status of the file; `nil` when it is unknown.
-    ///   - hasValues: Whether there are last good values, in memory or in the last good copy.
-    init(_ cause: Cause, of file: SettingsFile, status: FileStatus?, hasValues: Bool) {
-        error = file.readError(cause.error, hasValues: hasValues)
-        (self.status, isTransient, isUnknown) = (status, cause.isTransient, cause.isUnknown)
-        isMissing = false
-    }
-
-    /// - Parameters:
-    ///   - file: The file, which is missing although it existed.
-    ///   - hasCopy: Whether there is a last good copy that can be read.
-    ///   - isUnknown: Whether the values of the file are unknown.
-    init(missing file: SettingsFile, hasCopy: Bool, isUnknown: Bool) {
-        error = file.missingError(hasCopy: hasCopy, isUnknown: isUnknown)
-        (status, isTransient, isMissing, self.isUnknown) = (nil, false, true, isUnknown)
-    }
-
     /// Whether another look at the same file may succeed.
     var isRetryable: Bool { isTransient || isMissing || error.code != .malformedFile }
-
-    /// Whether the file has the status of the file that could not be read.
-    func isAbout(_ status: FileStatus?) -> Bool { status == self.status }
 
     func isSame(as other: ReadFailure) -> Bool {
         status == other.status && error.code == other.error.code && isTransient == other.isTransient
