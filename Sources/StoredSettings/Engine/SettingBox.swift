@@ -461,7 +461,7 @@ extension SettingBox {
         var readings = snapshot.documents(of: source).compactMap(reading)
         if let reading = reading(ofTextsIn: source) { readings.append(reading) }
         for file in names?.files ?? [] where file.source == source {
-            if let secret = reading(ofSecretIn: file.path, snapshot, namedBy: file.named) { readings.append(secret) }
+            if let secret = reading(ofSecretIn: file.path, snapshot, namedBy: file.variable) { readings.append(secret) }
         }
         return readings
     }
@@ -544,15 +544,15 @@ extension SettingBox {
     private func reading(
         ofSecretIn path: FilePath,
         _ snapshot: LayerSnapshot,
-        namedBy file: SecretNames.Named?
+        namedBy variable: String?
     ) -> LayerReading<Value>? {
         let source = path.description
         guard let secret = snapshot.secrets[path] else {
-            return file.map { failure(.missingSecret($0), from: source) }
+            return variable.map { failure(.missingSecret(path, namedBy: $0), from: source) }
         }
         guard let text = secret.text else {
             return secret.problem.map { problem in
-                failure(file.map(problem.naming) ?? problem, from: source)
+                failure(variable.map(problem.naming) ?? problem, from: source)
             }
         }
         do {
@@ -561,7 +561,7 @@ extension SettingBox {
         } catch {
             let cause = SettingsError.wrapping(error, as: .invalidValue).withoutUserText
             var problem =
-                file.map { unusable(cause, from: $0.phrase, .secretFile, omission: "unset \($0.variable)") }
+                variable.map { unusable(cause, from: "the file that \($0) names", .secretFile, omission: "unset \($0)") }
                 ?? unusable(cause, from: source, .secretFile)
             problem.location = SettingsError.Location(file: source)
             return failure(problem, from: source)

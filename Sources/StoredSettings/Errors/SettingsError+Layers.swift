@@ -37,13 +37,13 @@ extension SettingsError {
     }
 
     /// The error of a file that a variable names, and that does not exist, or is a directory.
-    static func missingSecret(_ file: SecretNames.Named) -> SettingsError {
+    static func missingSecret(_ path: FilePath, namedBy variable: String) -> SettingsError {
         SettingsError(
             .readFailed,
-            fact: "\(file.phrase) does not exist, or is a directory",
+            fact: "the file that \(variable) names does not exist, or is a directory",
             consequence: "it is ignored, and the next layer is used",
-            remedy: "create the file, or unset \(file.variable)",
-            location: Location(file: file.path.description)
+            remedy: "create the file, or unset \(variable)",
+            location: Location(file: path.description)
         )
     }
 
@@ -59,12 +59,12 @@ extension SettingsError {
     }
 
     /// The error of a file with a secret, with the variable that names the file.
-    func naming(_ file: SecretNames.Named) -> SettingsError {
+    func naming(_ variable: String) -> SettingsError {
         var error = SettingsError(
             code,
-            fact: "\(file.phrase) cannot be used: \(fact)",
+            fact: "the file that \(variable) names cannot be used: \(fact)",
             consequence: consequence,
-            remedy: remedy.isEmpty ? "unset \(file.variable)" : "\(remedy), or unset \(file.variable)",
+            remedy: remedy.isEmpty ? "unset \(variable)" : "\(remedy), or unset \(variable)",
             key: key,
             location: location,
             underlying: underlying
@@ -121,9 +121,4 @@ extension SettingsError {
             underlying: problem
         )
     }
-}
-
-extension SecretNames.Named {
-    /// The file, for the beginning of a sentence; its path is the location of the error.
-    var phrase: String { "the file that \(variable) names" }
 }

@@ -49,15 +49,8 @@ package enum LayerSource: Hashable, Sendable {
 
 /// The files in which the secret of one setting may be, those that take precedence first.
 struct SecretNames: Sendable {
-    /// A file that a variable names, which has to exist.
-    struct Named: Sendable {
-        let path: FilePath
-        /// The name of the variable, such as `ACME_TOKEN_FILE`.
-        let variable: String
-    }
-
-    /// The files with their sources, in order of precedence.
-    private(set) var files: [(source: LayerSource, path: FilePath, named: Named?)] = []
+    /// The files with their sources, in order of precedence; one that a variable names, such as `ACME_TOKEN_FILE`, has to exist.
+    private(set) var files: [(source: LayerSource, path: FilePath, variable: String?)] = []
     /// The variables that would name files, and belong to other settings, with the keys of those.
     private(set) var taken: [(variable: String, owner: String)] = []
 
@@ -98,11 +91,10 @@ struct SecretNames: Sendable {
                     guard let path = FilePath.variable(name, in: variables), !path.isEmpty,
                         !ServiceVariables.contains(name, in: variables)
                     else { continue }
-                    let file = Named(path: SettingsLocation.absolute(path), variable: name)
                     if let owner = owners[name] {
                         taken.append((name, owner))
                     } else {
-                        self.files.append((source, file.path, file))
+                        self.files.append((source, SettingsLocation.absolute(path), name))
                     }
                 }
             default:
