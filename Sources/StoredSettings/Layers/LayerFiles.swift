@@ -75,10 +75,16 @@ final class LayerFiles: Sendable {
         // Another setting may have been read from such a file.
         guard isNew, state.withLock({ $0.snapshot != nil }) else { return }
         loader.withLock { loader in
-            let new = loader.makeSnapshot()
-            state.withLock { $0.snapshot = new }
+            _ = renew(&loader)
             engine()?.layersChanged(ofKeys: [])
         }
+    }
+
+    /// Makes the contents as of the last look the newest snapshot.
+    private func renew(_ loader: inout LayerLoader) -> LayerSnapshot {
+        let new = loader.makeSnapshot()
+        state.withLock { $0.snapshot = new }
+        return new
     }
 
     /// Returns the newest snapshot, with the secret of a setting.
@@ -89,9 +95,7 @@ final class LayerFiles: Sendable {
             let isNew = loader.add(names, ofKey: key)
             if !isNew, let current = state.withLock({ $0.snapshot }) { return (current, false) }
             // No setting has read these secrets, so that nothing has changed.
-            let new = loader.makeSnapshot()
-            state.withLock { $0.snapshot = new }
-            return (new, true)
+            return (renew(&loader), true)
         }
         // What leads to the new files is not watched yet.
         if isNew, state.withLock({ $0.isWatched }) { lookAgain(after: 0) }
@@ -104,13 +108,12 @@ final class LayerFiles: Sendable {
         let (snapshot, isFirst) = loader.withLock { loader in
             if let known = state.withLock({ $0.snapshot }) { return (known, false) }
             loader.look(suites)
-            let new = loader.makeSnapshot()
-            state.withLock { $0.snapshot = new }
-            return (new, true)
+            return (renew(&loader), true)
         }
         if isFirst {
             report(snapshot.problems, besides: [])
-            watchLater()
+            // A short command must not spend time on a watch.
+            WorkScheduler.shared.after(Self.timeUntilWatch) { [weak self] in self?.watch() }
         }
         return snapshot
     }
@@ -122,32 +125,31 @@ final class LayerFiles: Sendable {
         if isLookingAtSuites {
             for suite in suites.withLock(\.self) { suite.refresh() }
         }
-        guard let found = loader.withLock({ look(&$0) }) else { return }
+        let found = loader.withLock { loader -> Found? in
+            guard let old = state.withLock({ $0.snapshot }) else { return nil }
+            loader.look(suites.withLock(\.self))
+            let new = loader.makeSnapshot()
+            let keys = loader.changedKeys(from: old, to: new)
+            if !keys.isEmpty || old.problems.map(\.message) != new.problems.map(\.message) {
+                state.withLock { $0.snapshot = new }
+                // Before another look finds nothing new: its caller expects that reads return the new values.
+                engine()?.layersChanged(ofKeys: keys)
+            }
+            return Found(old: old, new: new, keys: keys, isUnsettled: loader.isUnsettled)
+        }
+        guard let found else { return }
         engine()?.deliverLayerChanges(ofKeys: found.keys)
-        report(found.problems, besides: found.known)
+        report(found.new.problems, besides: found.old.problems)
         if found.isUnsettled { lookAgain(after: SettingsFileState.settlingTime) }
     }
 
     /// What a look has found, to be delivered without a lock.
     private struct Found {
+        let old: LayerSnapshot
+        let new: LayerSnapshot
         /// The keys whose values have changed.
-        var keys: Set<String> = []
-        var problems: [SettingsError]
-        var known: [SettingsError]
-        var isUnsettled: Bool
-    }
-
-    private func look(_ loader: inout LayerLoader) -> Found? {
-        guard let old = state.withLock({ $0.snapshot }) else { return nil }
-        loader.look(suites.withLock(\.self))
-        let new = loader.makeSnapshot()
-        var found = Found(problems: new.problems, known: old.problems, isUnsettled: loader.isUnsettled)
-        guard !new.isSame(as: old) else { return found }
-        state.withLock { $0.snapshot = new }
-        found.keys = loader.changedKeys(from: old, to: new)
-        // Before another look finds nothing new: its caller expects that reads return the new values.
-        engine()?.layersChanged(ofKeys: found.keys)
-        return found
+        let keys: Set<String>
+        let isUnsettled: Bool
     }
 
     private func report(_ problems: [SettingsError], besides known: [SettingsError]) {
@@ -161,8 +163,6 @@ final class LayerFiles: Sendable {
 
 extension LayerFiles {
     /// The delay until the files are watched, in seconds.
-    ///
-    /// A short command must not spend time on a watch.
     private static let timeUntilWatch = 1.0
 
     /// Starts to watch the files now, unless that was done before.
@@ -181,21 +181,6 @@ extension LayerFiles {
             _ = snapshot
         } else if !isWatched || WorkScheduler.shared.isStarved, TransactionScope.current == nil {
             look()
-        }
-    }
-
-    /// Watches the files after the suite has been open for a while, and looks at them periodically until then.
-    private func watchLater() {
-        let steps = Int(Self.timeUntilWatch / SettingsFileState.lookInterval)
-        step(steps)
-    }
-
-    private func step(_ rest: Int) {
-        WorkScheduler.shared.after(SettingsFileState.lookInterval) { [weak self] in
-            guard let self, !state.withLock({ $0.isWatched }) else { return }
-            guard rest > 1 else { return follow() }
-            look()
-            step(rest - 1)
         }
     }
 
@@ -252,21 +237,6 @@ extension LayerFiles {
             isLookScheduled.clear()
             state.withLock({ $0.isWatched }) ? follow() : look()
         }
-    }
-}
-
-extension LayerSnapshot {
-    /// Whether both have the same values and the same problems.
-    fileprivate func isSame(as other: LayerSnapshot) -> Bool {
-        problems.map(\.message) == other.problems.map(\.message)
-            && documents.elementsEqual(other.documents) { $0.isSame(as: $1) }
-            && secrets.count == other.secrets.count && secrets.allSatisfy { $1.isSame(as: other.secrets[$0]) }
-    }
-}
-
-extension LayerDocument {
-    fileprivate func isSame(as other: LayerDocument) -> Bool {
-        origin == other.origin && isUnknown == other.isUnknown && contents == other.contents
     }
 }
 

@@ -26,12 +26,14 @@ struct LayerLoader {
         self.system = system
     }
 
-    /// Whether a program may be about to write a file, so that another look is due.
-    private(set) var isUnsettled = false
+    /// Whether a program may be about to write a file, or a lack of resources may end, so that another look is due.
+    var isUnsettled: Bool {
+        documents.values.contains(where: \.isUnsettled) || secrets.values.contains(where: \.isUnsettled)
+            || directoryProblems.values.contains { ($0.underlying as? SystemError)?.isTransient == true }
+    }
 
     /// Looks at all files, and uses the values of some suites.
     mutating func look(_ suites: [BaseSuite]) {
-        isUnsettled = false
         for suite in suites { self.suites[suite.suite] = suite.contents }
         for source in sources {
             switch source {
@@ -41,7 +43,7 @@ struct LayerLoader {
             case .commandLine, .environment, .secretDirectory, .stored, .suite: break
             }
         }
-        for path in secrets.keys { look(atSecret: path) }
+        for path in secrets.keys { secrets[path]?.look(atTextIn: path, system) }
     }
 
     /// Adds the files in which the secret of a setting may be.
@@ -52,8 +54,7 @@ struct LayerLoader {
         for path in names.paths {
             keys[path, default: []].insert(key)
             guard secrets[path] == nil else { continue }
-            secrets[path] = LayerFile()
-            look(atSecret: path)
+            secrets[path, default: LayerFile()].look(atTextIn: path, system)
             isNew = true
         }
         return isNew
@@ -62,12 +63,6 @@ struct LayerLoader {
     private mutating func look(at path: FilePath, isManaged: Bool = false, isDropIn: Bool = false) {
         let file = SettingsFile(path: path, system: system)
         documents[path, default: LayerFile()].look(at: file, isManaged: isManaged, isDropIn: isDropIn)
-        if documents[path]?.isUnsettled == true { isUnsettled = true }
-    }
-
-    private mutating func look(atSecret path: FilePath) {
-        secrets[path, default: LayerFile()].look(atTextIn: path, system)
-        if secrets[path]?.isUnsettled == true { isUnsettled = true }
     }
 
     private mutating func look(atDirectory path: FilePath) {
@@ -85,7 +80,6 @@ struct LayerLoader {
             let hasContents = dropIns[path] != nil
             directoryProblems[path] =
                 .unreadableLayer(file, because: error, hasContents: hasContents, isManaged: false)
-            if error.isTransient { isUnsettled = true }
         }
         for name in dropIns[path, default: []] { look(at: path.appending(name), isDropIn: true) }
     }
@@ -140,10 +134,7 @@ extension LayerLoader {
     /// The keys whose values differ between two snapshots.
     func changedKeys(from old: LayerSnapshot, to new: LayerSnapshot) -> Set<String> {
         var changed = new.changedKeys(since: old)
-        for (path, keys) in keys {
-            let (before, after) = (old.secrets[path], new.secrets[path])
-            if before?.text != after?.text || (before == nil) != (after == nil) { changed.formUnion(keys) }
-        }
+        for (path, keys) in keys where old.secrets[path] != new.secrets[path] { changed.formUnion(keys) }
         return changed
     }
 
@@ -173,7 +164,7 @@ extension LayerLoader {
 // MARK: - One file
 
 /// A file of a layer as this process knows it, with its last good contents.
-struct LayerFile<Contents: Equatable & Sendable>: Sendable {
+struct LayerFile<Contents: Collection & Equatable & Sendable>: Sendable {
     /// A version of the file.
     struct Reading: Sendable {
         var contents: Contents
@@ -206,12 +197,10 @@ struct LayerFile<Contents: Equatable & Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - status: The status of the file; throws if it is unknown.
-    ///   - isSuspect: Whether contents may be the beginning of others.
     ///   - read: Reads the file; `nil` if there is none.
     ///   - makeProblem: Returns the error for a failed read, and for whether there are last good contents.
     mutating func look(
         status: () throws -> FileStatus?,
-        isSuspect: (Contents) -> Bool,
         read: () throws -> Reading?,
         makeProblem: (_ error: any Error, _ hasContents: Bool) -> SettingsError
     ) {
@@ -219,11 +208,8 @@ struct LayerFile<Contents: Equatable & Sendable>: Sendable {
         do {
             if let known, known.isCertain, problem == nil, suspectSince == nil, try status() == known.status { return }
             let reading = try read()
-            guard
-                isAccepted(
-                    reading.map { isSuspect($0.contents) && contents != nil && $0.contents != contents } ?? exists
-                )
-            else { return }
+            let isEmptied = reading.map { $0.contents.isEmpty && contents?.isEmpty == false }
+            guard isAccepted(isEmptied ?? exists) else { return }
             (contents, problem) = (reading?.contents, nil)
             known = reading.map { ($0.status, $0.isCertain) }
         } catch {
@@ -261,8 +247,6 @@ extension LayerFile<[String: StoredValue]> {
     mutating func look(at file: SettingsFile, isManaged: Bool = false, isDropIn: Bool = false) {
         look {
             try file.status()
-        } isSuspect: {
-            $0.isEmpty
         } read: {
             if isDropIn, let status = try file.status(), status.isNullOrEmpty {
                 return Reading(contents: [:], status: status, isCertain: SettingsFile.isCertain(status))
@@ -282,8 +266,6 @@ extension LayerFile<String> {
     mutating func look(atTextIn path: FilePath, _ system: SystemCalls) {
         look {
             try system.status(at: path)
-        } isSuspect: {
-            $0.isEmpty
         } read: {
             try FileHandle.reopening { try Self.read(path, system) }
         } makeProblem: { error, hasContents in

@@ -55,7 +55,7 @@ final class LayerSnapshot: Sendable {
     func changedKeys(since old: LayerSnapshot) -> Set<String> {
         let (before, after) = (old.contentsByOrigin, contentsByOrigin)
         var keys: Set<String> = []
-        for origin in Set(before.keys).union(after.keys) {
+        for origin in Set(before.keys).union(after.keys) where before[origin] != after[origin] {
             keys.formUnion([StoreChange](from: before[origin] ?? [:], to: after[origin] ?? [:]).map(\.key))
         }
         return keys
@@ -136,14 +136,13 @@ extension SettingsSuite {
 }
 
 /// A file with one secret.
-struct LayerSecret: Sendable {
+struct LayerSecret: Equatable, Sendable {
     /// The text, without a line break at the end; `nil` if it was never known.
     let text: String?
     /// The error that prevents reading the file.
     let problem: SettingsError?
 
-    /// Whether both result in the same value.
-    func isSame(as other: LayerSecret?) -> Bool {
-        text == other?.text && problem?.message == other?.problem?.message
+    static func == (first: LayerSecret, second: LayerSecret) -> Bool {
+        first.text == second.text && first.problem?.message == second.problem?.message
     }
 }

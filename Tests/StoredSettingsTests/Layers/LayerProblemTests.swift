@@ -107,8 +107,6 @@ struct LayerProblemTests {
             func look(_ read: () throws -> String?) {
                 file.look {
                     status
-                } isSuspect: {
-                    $0.isEmpty
                 } read: {
                     try read().map { LayerFile<String>.Reading(contents: $0, status: status, isCertain: false) }
                 } makeProblem: { error, _ in
