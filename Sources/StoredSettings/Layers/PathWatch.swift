@@ -6,20 +6,15 @@
 /// notices a file that is written in place, replaced, removed or created, a directory that appears later, and a link that is
 /// replaced anywhere in a path. All watches of one directory share one watch of the system.
 struct PathWatch: Sendable {
-    /// A watch of a name in a directory, or of all names.
+    /// A directory and names in it, or a file.
     private struct Subject: Hashable {
-        var directory: FilePath
-        /// `nil` for all names.
-        var name: FilePath?
+        var path: FilePath
+        var names = DirectoryWatcher.Names()
     }
-
-    /// The number of links after which a path counts as circular, as on Linux.
-    private static let mostLinks = 40
 
     private let system: SystemCalls
     private let handler: DirectoryWatcher.Handler
     private var watches: [Subject: DirectoryWatcher.Watch] = [:]
-    private var files: [FilePath: DirectoryWatcher.Watch] = [:]
 
     /// Starts to watch.
     ///
@@ -42,11 +37,12 @@ struct PathWatch: Sendable {
             guard let directory = try follow(path), try system.status(at: directory)?.isDirectory == true else {
                 continue
             }
-            try watch(Subject(directory: directory))
+            try watch(Subject(path: directory, names: DirectoryWatcher.Names(isEveryName: true)))
         }
         for path in places.files {
             guard let file = try follow(path), try system.status(at: file)?.isRegular == true else { continue }
-            try watchFile(file)
+            // It can be changed through another directory: a mount point, or a file with several names.
+            try watch(Subject(path: file))
         }
     }
 
@@ -69,7 +65,8 @@ struct PathWatch: Sendable {
             }
             let next = directory.appending(name)
             let parentRefusal = refusal
-            refusal = try watch(Subject(directory: directory, name: name), isAncestor: !rest.isEmpty)
+            let names = DirectoryWatcher.Names(files: [name.bytes])
+            refusal = try watch(Subject(path: directory, names: names), isAncestor: !rest.isEmpty)
             let status: FileStatus?
             do {
                 status = try system.status(at: next, followingLinks: false)
@@ -87,7 +84,7 @@ struct PathWatch: Sendable {
                 continue
             }
             links += 1
-            guard links <= Self.mostLinks else { return nil }
+            guard links <= SettingsPath.mostLinks else { return nil }
             let target = try system.target(ofLink: next)
             if target.isAbsolute { directory = "/" }
             rest = target.components.filter { $0 != "." } + rest
@@ -95,40 +92,27 @@ struct PathWatch: Sendable {
         return directory
     }
 
-    /// Watches a directory.
+    /// Watches a directory or a file.
     ///
     /// - Parameters:
-    ///   - subject: The directory, and the name in it.
+    ///   - subject: The directory with the names, or the file.
     ///   - isAncestor: Whether the path leads through the name to others.
     /// - Returns: The error of an ancestor that can be passed through and not be listed; `nil` if it is watched.
     /// - Throws: ``SystemError`` if another directory cannot be watched.
     @discardableResult
     private mutating func watch(_ subject: Subject, isAncestor: Bool = false) throws(SystemError) -> SystemError? {
-        let all = Subject(directory: subject.directory)
+        let all = Subject(path: subject.path, names: DirectoryWatcher.Names(isEveryName: true))
         guard watches[subject] == nil, watches[all] == nil else { return nil }
-        var names = DirectoryWatcher.Names(isEveryName: subject.name == nil)
-        if let name = subject.name { names.files = [name.bytes] }
         do {
             watches[subject] = try DirectoryWatcher.shared
-                .watch(subject.directory, for: names, withoutWrites: isAncestor, system, handler: handler)
+                .watch(subject.path, for: subject.names, withoutWrites: isAncestor, system, handler: handler)
         } catch  where error.number == Errno.noSuchFileOrDirectory {
             // It was removed a moment ago, which a watch of its parent reports.
-        } catch  where error.isAboutPath && isAncestor {
-            // A file in the place of the directory is watched by its parent.
+        } catch  where error.isAboutPath && (isAncestor || subject == Subject(path: subject.path)) {
+            // A file, also one in the place of a directory, is watched by its parent.
             return error.number == Errno.notDirectory ? nil : error
         }
         return nil
-    }
-
-    /// Watches a file, which can be changed through another directory: a mount point, or one with several names.
-    private mutating func watchFile(_ file: FilePath) throws(SystemError) {
-        guard files[file] == nil else { return }
-        do {
-            files[file] = try DirectoryWatcher.shared
-                .watch(file, for: DirectoryWatcher.Names(), system, handler: handler)
-        } catch  where error.isAboutPath {
-            // The directory reports when the file may be read.
-        }
     }
 }
 

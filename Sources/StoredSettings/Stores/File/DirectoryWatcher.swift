@@ -13,7 +13,7 @@ final class DirectoryWatcher: Sendable {
     /// The names whose events a handler receives.
     ///
     /// A handler also receives all events of the watched object itself.
-    struct Names: Sendable {
+    struct Names: Hashable, Sendable {
         /// The names of relevant files, links and directories, as bytes.
         var files: Set<[UInt8]> = []
         /// The name of a journal, which is written to frequently.

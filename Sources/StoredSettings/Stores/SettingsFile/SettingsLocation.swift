@@ -147,7 +147,7 @@ package enum SettingsLocation {
 /// Follows the links of a settings file's path.
 package enum SettingsPath {
     /// The number of links after which a path counts as circular, as on Linux.
-    private static let mostLinks = 40
+    static let mostLinks = 40
 
     /// Returns the file that a path leads to when its last component is a link, whether or not the file exists.
     ///
