@@ -102,7 +102,9 @@ extension LayerLoader {
                 switch source {
                 case .managed(let path): return (source, documents(at: [path], .managed))
                 case .file(let path): return (source, documents(at: [path], .file))
-                case .suite(let suite): return (source, [LayerDocument(suite, contents: suites[suite, default: [:]])])
+                case .suite(let suite):
+                    let contents = suites[suite, default: [:]]
+                    return (source, [LayerDocument(origin: .suite(suite), layer: .suite, contents: contents)])
                 case .directory(let path):
                     let names = dropIns[path, default: []].filter { !hidden.contains($0) }
                     hidden.formUnion(names.filter { documents[path.appending($0)]?.isHiding == true })
@@ -174,14 +176,14 @@ struct LayerFile<Contents: Collection & Equatable & Sendable>: Sendable {
     }
 
     /// The last good contents; `nil` when there is no file, or its contents were never known.
-    private(set) var contents: Contents?
+    var contents: Contents? { known?.contents }
     /// The error that prevents reading the file.
     private(set) var problem: SettingsError?
     /// Whether a program may be about to write the file, so that another look is due.
     private(set) var isUnsettled = false
 
-    /// The file that was read last; its contents are in ``contents``.
-    private var known: (status: FileStatus, isCertain: Bool)?
+    /// The version that was accepted last.
+    private var known: Reading?
     /// Whether the file was looked at before.
     private var isOpened = false
     /// The time at which the file was found missing, broken or emptied.
@@ -210,8 +212,7 @@ struct LayerFile<Contents: Collection & Equatable & Sendable>: Sendable {
             let reading = try read()
             let isEmptied = reading.map { $0.contents.isEmpty && contents?.isEmpty == false }
             guard isAccepted(isEmptied ?? exists) else { return }
-            (contents, problem) = (reading?.contents, nil)
-            known = reading.map { ($0.status, $0.isCertain) }
+            (known, problem) = (reading, nil)
         } catch {
             // A lack of resources ends without an event.
             let isTransient = (error as? SystemError)?.isTransient == true

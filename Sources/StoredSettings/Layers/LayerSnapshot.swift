@@ -78,9 +78,9 @@ struct LayerDocument: Sendable {
     /// The last good values, without `$schema`.
     let contents: [String: StoredValue]
     /// The error that prevents reading the file.
-    let problem: SettingsError?
+    var problem: SettingsError?
     /// Whether the file exists, and its values were never known.
-    let isUnknown: Bool
+    var isUnknown = false
 
     /// The path of the file, or the name of the suite.
     var source: String {
@@ -101,26 +101,17 @@ struct LayerDocument: Sendable {
     /// The place of a key's value, for errors; takes time in proportion to the file.
     func location(ofValueForKey key: String) -> SettingsError.Location {
         switch origin {
-        case .file(let path): Self.location(ofValueForKey: key, in: path)
-        case .suite(let suite): suite.location(ofValueForKey: key) ?? SettingsError.Location(file: source)
+        case .file(let path):
+            do {
+                let file = SettingsFile(path: path, system: SystemCalls())
+                if let found = try file.location(ofValueForKey: key) { return found }
+            } catch {
+                // The file cannot be read any more, and was reported for that.
+            }
+        case .suite(let suite):
+            if let found = suite.location(ofValueForKey: key) { return found }
         }
-    }
-
-    private static func location(ofValueForKey key: String, in path: FilePath) -> SettingsError.Location {
-        do {
-            let file = SettingsFile(path: path, system: SystemCalls())
-            return try file.location(ofValueForKey: key) ?? SettingsError.Location(file: path.description)
-        } catch {
-            // The file cannot be read any more, and was reported for that.
-            return SettingsError.Location(file: path.description)
-        }
-    }
-}
-
-extension LayerDocument {
-    /// The values of another suite.
-    init(_ suite: SettingsSuite, contents: [String: StoredValue]) {
-        self.init(origin: .suite(suite), layer: .suite, contents: contents, problem: nil, isUnknown: false)
+        return SettingsError.Location(file: source)
     }
 }
 
