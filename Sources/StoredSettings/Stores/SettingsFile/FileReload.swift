@@ -258,7 +258,10 @@ extension FileStoreState {
         effects.close(settings.reading)
         // A missing file is written again.
         if let failure = settings.failure, !failure.isTransient { effects.recoveries.append(failure.error) }
-        settings.place(reading, editVersion: editVersion)
+        (settings.reading, settings.editVersion, settings.failure) = (reading, editVersion, nil)
+        settings.missingSince = nil
+        // It must not retain the contents.
+        settings.reading?.contents = [:]
         if !reading.isCertain { effects.isUnsettled = true }
         for key in journal.journaled.keys { settings.overridden.updateValue(fileContents[key], forKey: key) }
     }
@@ -288,10 +291,6 @@ struct FileReloader {
     /// The interval between two attempts to read a file that may be incomplete, in seconds.
     private static let pause = 0.01
 
-    private init(_ store: FileStore) {
-        self.store = store
-    }
-
     /// Reads until the contents are current, unless another thread is already reading an edited file.
     ///
     /// The caller holds neither the state lock nor ``FileStore/reloader``.
@@ -301,7 +300,7 @@ struct FileReloader {
     ///   - store: The store.
     ///   - effects: Receives what to do afterwards.
     static func run(_ reload: FileStoreState.Reload, _ store: FileStore, _ effects: inout Effects) {
-        var reloader = FileReloader(store)
+        var reloader = FileReloader(store: store)
         switch reload {
         case .file: store.reloader.withLockIfAvailable { _ in reloader.run() }
         case .everything: store.reloader.withLock { _ in reloader.run() }
@@ -316,10 +315,11 @@ struct FileReloader {
             let lock = attempt < Self.freeReloads ? nil : checkpointLock()
             defer { lock?.release() }
             guard let request = store.withState(&effects, { $0.beginReload() }) else { return }
+            let base = readBase(request)
             let isDone =
                 switch request.reload {
-                case .file: mergeFile(request)
-                case .everything: readEverything(request)
+                case .file: merge(base, request)
+                case .everything: install(base, request)
                 }
             if isDone { return }
             SystemCalls.sleep(seconds: 0.001)
@@ -337,8 +337,7 @@ struct FileReloader {
     }
 
     /// - Returns: Whether the contents are current.
-    private mutating func mergeFile(_ request: ReloadRequest) -> Bool {
-        let base = readBase(request)
+    private mutating func merge(_ base: ReloadBase, _ request: ReloadRequest) -> Bool {
         var edits: [StoreChange] = []
         if let contents = base.contents {
             // Keys that change from here on are not merged, so the comparison needs no lock.
@@ -348,8 +347,7 @@ struct FileReloader {
     }
 
     /// - Returns: Whether the contents are current.
-    private mutating func readEverything(_ request: ReloadRequest) -> Bool {
-        let base = readBase(request)
+    private mutating func install(_ base: ReloadBase, _ request: ReloadRequest) -> Bool {
         guard let journal = request.journal else {
             return store.withState(&effects) { $0.install(base, for: request) }
         }

@@ -62,14 +62,6 @@ struct SettingsFileState {
             editVersion = written.editVersion
         }
     }
-
-    /// Notes the file that this process has put in place.
-    mutating func place(_ reading: SettingsFile.Reading, editVersion: UInt64) {
-        self.reading = reading
-        // It must not retain the contents.
-        self.reading?.contents = [:]
-        (self.editVersion, failure, missingSince) = (editVersion, nil, nil)
-    }
 }
 
 /// The failure of the last attempt to read the settings file.

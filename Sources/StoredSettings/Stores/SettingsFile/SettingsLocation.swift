@@ -8,16 +8,6 @@ package struct SettingsEnvironment: Sendable {
     package var homeDirectoryOfUser: @Sendable () -> FilePath?
     package var executableName: String
 
-    package init(
-        variable: @escaping @Sendable (_ name: String) -> FilePath?,
-        homeDirectoryOfUser: @escaping @Sendable () -> FilePath?,
-        executableName: String
-    ) {
-        self.variable = variable
-        self.homeDirectoryOfUser = homeDirectoryOfUser
-        self.executableName = executableName
-    }
-
     /// The environment of this process.
     package static var process: SettingsEnvironment {
         let path = SystemCalls.executablePath()?.withoutTrailingSlashes ?? "standard"
