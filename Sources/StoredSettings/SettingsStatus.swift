@@ -62,8 +62,5 @@ extension FileStore {
     fileprivate var failedCheckpointCount: Int { schedule.failureCount }
 
     /// When the last checkpoint of any process put its file in place, in nanoseconds since 1970; `nil` if that is unknown.
-    fileprivate var lastCheckpoint: UInt64? {
-        let time = peek { $0.journal.journal.flatMap { WrittenFile.timeOfLastChange(in: $0.page) } }
-        return schedule.lastCheckpoint(at: time)
-    }
+    fileprivate var lastCheckpoint: UInt64? { schedule.lastCheckpoint(in: peek { $0.journal.journal?.page }) }
 }

@@ -8,8 +8,21 @@ package struct CheckpointLock {
     var path: FilePath { handle.path }
 
     private init?(_ file: SettingsFile, creating isCreating: Bool) throws {
-        guard let handle = try Self.open(file, creating: isCreating) else { return nil }
-        (self.handle, system) = (handle, file.system)
+        system = file.system
+        let directory = try file.directory()
+        let name = directory.name.adding(SettingsFile.lockSuffix)
+        // Locking requires only read access, so users without write access to the lock's file also take turns.
+        if let lock = try directory.openSibling(name, OpenFlags.readOnly) {
+            handle = lock
+            try Self.share(lock, in: directory)
+            return
+        }
+        guard isCreating else { return nil }
+        // A checkpoint removes abandoned drafts of the settings file.
+        let model = try directory.model()?.writableByOwner
+        let new = try directory.createSibling(name, OpenFlags.readOnly, like: model, draftOf: directory.name)
+        guard let new else { return nil }
+        handle = new
     }
 
     /// Waits for the lock.
@@ -88,19 +101,5 @@ package struct CheckpointLock {
             status.group != wanted.group || status.permissions != wanted.permissions & FileMode.all
         else { return }
         try directory.system.copyPermissions(of: wanted, to: lock)
-    }
-
-    private static func open(_ file: SettingsFile, creating isCreating: Bool) throws -> FileHandle? {
-        let directory = try file.directory()
-        let name = directory.name.adding(SettingsFile.lockSuffix)
-        // Locking requires only read access, so users without write access to the lock's file also take turns.
-        if let lock = try directory.openSibling(name, OpenFlags.readOnly) {
-            try share(lock, in: directory)
-            return lock
-        }
-        guard isCreating else { return nil }
-        // A checkpoint removes abandoned drafts of the settings file.
-        let model = try directory.model()?.writableByOwner
-        return try directory.createSibling(name, OpenFlags.readOnly, like: model, draftOf: directory.name)
     }
 }

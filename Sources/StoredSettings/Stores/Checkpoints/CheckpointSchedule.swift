@@ -84,8 +84,10 @@ final class CheckpointSchedule: Sendable {
 
     /// Returns the time in the journal, or the last known one: the journal has none while a checkpoint replaces the file, and after that
     /// has failed.
-    func lastCheckpoint(at time: UInt64?) -> UInt64? {
-        if let time { lastKnownCheckpoint.store(time, ordering: .relaxed) }
+    func lastCheckpoint(in page: SharedPage?) -> UInt64? {
+        if let page, case let time = WrittenFile.change(in: page), time > 2 {
+            lastKnownCheckpoint.store(time, ordering: .relaxed)
+        }
         let known = lastKnownCheckpoint.load(ordering: .relaxed)
         return known == 0 ? nil : known
     }

@@ -21,9 +21,8 @@ struct Checkpoints {
             withoutProgress: store.lockTimeout,
             withSlowHolder: max(store.lockTimeout, FileLock.slowTimeout)
         )
-        store.findLastGoodValues()
         do {
-            try FileHandle.reopening { try Checkpointer.run(store, acquireLock(timeout), timeout: timeout) }
+            try run(timeout)
         } catch let error as OutdatedCopyError {
             throw error.error
         } catch {
@@ -32,9 +31,11 @@ struct Checkpoints {
         }
     }
 
-    private func acquireLock(_ timeout: LockTimeouts) throws -> CheckpointLock {
-        try .acquire(for: file, timeout) {
-            store.peek { $0.journal.journal }
+    private func run(_ timeout: LockTimeouts) throws {
+        store.findLastGoodValues()
+        try FileHandle.reopening {
+            let lock = try CheckpointLock.acquire(for: file, timeout) { store.peek { $0.journal.journal } }
+            try Checkpointer.run(store, lock, timeout: timeout)
         }
     }
 
@@ -148,11 +149,9 @@ extension Checkpoints {
     /// If it fails, the next process that opens the suite makes the checkpoint.
     func runAtEnd() {
         guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isCheckpointed else { return }
-        store.findLastGoodValues()
         do {
             let limit = CheckpointSchedule.timeoutAtEnd
-            let timeout = LockTimeouts(withoutProgress: limit, withSlowHolder: limit)
-            try FileHandle.reopening { try Checkpointer.run(store, acquireLock(timeout), timeout: timeout) }
+            try run(LockTimeouts(withoutProgress: limit, withSlowHolder: limit))
         } catch let error as OutdatedCopyError {
             report(error.error)
         } catch {
@@ -185,10 +184,6 @@ struct Checkpointer {
     /// How often to start again after another program has changed the file, before the checkpoint fails.
     static let mostPlans = 20
 
-    private init(_ store: FileStore, _ lock: CheckpointLock, _ timeout: LockTimeouts) {
-        (self.store, self.lock, self.timeout) = (store, lock, timeout)
-    }
-
     /// Makes checkpoints until no other program has changed the file meanwhile.
     ///
     /// - Parameters:
@@ -198,7 +193,7 @@ struct Checkpointer {
     /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be written; ``OutdatedCopyError`` if it is
     ///   written, and the last good copy is outdated.
     static func run(_ store: FileStore, _ lock: CheckpointLock, timeout: LockTimeouts) throws {
-        var checkpointer = Checkpointer(store, lock, timeout)
+        var checkpointer = Checkpointer(store: store, lock: lock, timeout: timeout)
         if let page = checkpointer.page { LockHolder.current?.store(as: .checkpoint, in: page) }
         // After the lock is released: a subscriber may make a checkpoint.
         defer {
@@ -234,7 +229,10 @@ struct Checkpointer {
             return true
         }
         prepareForSets()
-        let draft = try file.draft(plan.contents, lastGood: plan.lastGood, replacing: plan.base) { try makeRoom(plan) }
+        let draft = try file.draft(plan.contents, lastGood: plan.lastGood, replacing: plan.base) {
+            // The draft may need the space of the copy. A new one is written as soon as the file is in place.
+            if plan.status != nil { _ = try removeCopy() }
+        }
         noteProgress()
         guard let draft else { return false }
         return try carryOut(plan, draft)
@@ -407,13 +405,14 @@ extension Checkpointer {
             let page = journal.page
             if plan.status != nil { copy.place(in: page) }
             // The words of the header first: a process that sees the file finds them.
-            let written = WrittenFile(draft.reading.status, replacing: plan.status, after: page)
+            var written = WrittenFile(draft.reading.status, replacing: plan.status, after: page)
             WrittenFile.noteChange(of: nil, in: page)
             written.store(in: page)
             guard let (reading, isOverwritten) = try file.place(draft, over: plan.status, &copy) else { return nil }
             if isOverwritten {
                 // Its times differ from those of the draft.
-                written.with(fingerprint: WrittenFile.fingerprint(of: reading.status)).store(in: page)
+                written.fingerprint = WrittenFile.fingerprint(of: reading.status)
+                written.store(in: page)
                 copy.noteOverwriting(in: page)
             } else if plan.status == nil {
                 copy.place(in: page)
@@ -468,14 +467,6 @@ extension Checkpointer {
 // MARK: - The last good copy
 
 extension Checkpointer {
-    /// Removes the last good copy, because the draft of the file may need its space.
-    ///
-    /// A new copy is written as soon as the file is in place.
-    private mutating func makeRoom(_ plan: Plan) throws {
-        guard plan.status != nil else { return }
-        _ = try removeCopy()
-    }
-
     /// - Returns: The error to report when the file in the copy's place is not a copy, and remains.
     private mutating func removeCopy() throws -> SettingsError? {
         try withExclusiveJournal { [file, lock] journal, _ in

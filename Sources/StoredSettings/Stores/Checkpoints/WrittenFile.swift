@@ -67,18 +67,12 @@ struct WrittenFile: Equatable {
     ///
     /// The time of the rename is unknown while a file is being put in place. No file counts as unchanged then.
     func isUnchanged(_ status: FileStatus?, in page: SharedPage) -> Bool {
-        fingerprint == Self.fingerprint(of: status) && page[Self.changeWord] == Self.lastChange(of: status)
+        isUnchanged(status, since: Self.change(in: page))
     }
 
-    /// When the file that a header names was changed last; 0 while it is being put in place.
+    /// When the file that a header names was changed last, in nanoseconds since 1970; at most 2 for a file that is missing, or is
+    /// being put in place.
     static func change(in page: SharedPage) -> UInt64 { page[changeWord] }
-
-    /// The same as a time; `nil` when the header names no file that is in place.
-    static func timeOfLastChange(in page: SharedPage) -> UInt64? {
-        let change = change(in: page)
-        // Smaller numbers stand for a file that is missing.
-        return change > 2 ? change : nil
-    }
 
     /// Whether a file is unchanged, with the time of the last change that was read before.
     func isUnchanged(_ status: FileStatus?, since change: UInt64) -> Bool {
@@ -98,13 +92,6 @@ struct WrittenFile: Equatable {
     private static func lastChange(of status: FileStatus?) -> UInt64 {
         guard let changed = status?.changed else { return 1 }
         return max(UInt64(bitPattern: Int64(changed.seconds)) &* 1_000_000_000 &+ UInt64(changed.nanoseconds), 2)
-    }
-
-    /// The same file after it was overwritten in place.
-    func with(fingerprint: UInt64) -> WrittenFile {
-        var written = self
-        written.fingerprint = fingerprint
-        return written
     }
 
     /// Writes the words into the header of a journal.
