@@ -303,11 +303,7 @@ final class BaseSuite: ChangeSubscriber {
 
     /// Receives no more changes.
     func close() {
-        let subscription = state.withLock { state in
-            defer { state.subscription = nil }
-            return state.subscription
-        }
-        if let subscription { suite.engine.removeSubscriber(subscription) }
+        if let subscription = state.withLock({ $0.subscription.take() }) { suite.engine.removeSubscriber(subscription) }
     }
 
     func offer(_ commit: StoreCommit) -> Bool {
@@ -337,7 +333,6 @@ final class BaseSuite: ChangeSubscriber {
     }
 
     private func relative(_ contents: [String: StoredValue]) -> [String: StoredValue] {
-        guard suite.group != nil else { return contents }
         let pairs = contents.compactMap { key, value in self.key(key).map { ($0, value) } }
         return Dictionary(pairs) { first, _ in first }
     }

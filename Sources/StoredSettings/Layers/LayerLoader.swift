@@ -69,7 +69,8 @@ struct LayerLoader {
         do {
             var names: [FilePath] = []
             if let directory = try system.openIfPresent(path, OpenFlags.readOnly | OpenFlags.directory) {
-                names = try system.names(in: directory).filter(\.isDropIn)
+                names = try system.names(in: directory)
+                    .filter { $0.bytes.first != UInt8(ascii: ".") && $0.removing(".json") != nil }
             }
             directoryProblems[path] = nil
             // A file that is missing may be about to come back.
@@ -83,10 +84,6 @@ struct LayerLoader {
         }
         for name in dropIns[path, default: []] { look(at: path.appending(name), isDropIn: true) }
     }
-}
-
-extension FilePath {
-    fileprivate var isDropIn: Bool { bytes.first != UInt8(ascii: ".") && removing(".json") != nil }
 }
 
 // MARK: - Results
@@ -135,8 +132,12 @@ extension LayerLoader {
 
     /// The keys whose values differ between two snapshots.
     func changedKeys(from old: LayerSnapshot, to new: LayerSnapshot) -> Set<String> {
-        var changed = new.changedKeys(since: old)
+        var changed: Set<String> = []
         for (path, keys) in keys where old.secrets[path] != new.secrets[path] { changed.formUnion(keys) }
+        let (before, after) = (old.contentsByOrigin, new.contentsByOrigin)
+        for origin in Set(before.keys).union(after.keys) where before[origin] != after[origin] {
+            changed.formUnion([StoreChange](from: before[origin] ?? [:], to: after[origin] ?? [:]).map(\.key))
+        }
         return changed
     }
 
@@ -279,12 +280,14 @@ extension LayerFile<String> {
         let file = try SettingsPath.open(path, system) { try system.openIfPresent($0, $1) }
         guard let handle = file else { return nil }
         let status = try system.status(of: handle)
+        // Before the contents are read: a later change has another time then.
+        let isCertain = SettingsFile.isCertain(status)
         guard !status.isDirectory else { return nil }
         guard status.isRegular else { throw SystemError(call: .open, path: path, number: Errno.invalidArgument) }
         guard let text = String(valueIn: try system.contents(of: handle, limit: limit)) else {
             throw SettingsError.invalidValue("the file is not text in UTF-8")
         }
-        return Reading(contents: text, status: status, isCertain: SettingsFile.isCertain(status))
+        return Reading(contents: text, status: status, isCertain: isCertain)
     }
 }
 

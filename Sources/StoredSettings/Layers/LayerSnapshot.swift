@@ -51,17 +51,7 @@ final class LayerSnapshot: Sendable {
         return nil
     }
 
-    /// The keys whose values differ from those of an earlier snapshot, except those of secrets.
-    func changedKeys(since old: LayerSnapshot) -> Set<String> {
-        let (before, after) = (old.contentsByOrigin, contentsByOrigin)
-        var keys: Set<String> = []
-        for origin in Set(before.keys).union(after.keys) where before[origin] != after[origin] {
-            keys.formUnion([StoreChange](from: before[origin] ?? [:], to: after[origin] ?? [:]).map(\.key))
-        }
-        return keys
-    }
-
-    private var contentsByOrigin: [LayerDocument.Origin: [String: StoredValue]] {
+    var contentsByOrigin: [LayerDocument.Origin: [String: StoredValue]] {
         Dictionary(documents.map { ($0.origin, $0.contents) }) { first, _ in first }
     }
 }

@@ -76,17 +76,13 @@ extension Checkpoints {
     private func checkWhenIdle(after delay: Double, seen word: UInt64, checks: Int) {
         WorkScheduler.durable.after(delay) { [weak store] in
             guard let checkpoints = store?.checkpoints else { return }
-            let published = checkpoints.publishedWord
+            let published = checkpoints.store.peek { $0.journal.journal?.published.word ?? 0 }
             if CheckpointSchedule.isDue(published: published, seen: word, checks: checks) {
                 checkpoints.runNow()
             } else {
                 checkpoints.checkWhenIdle(after: CheckpointSchedule.interval, seen: published, checks: checks + 1)
             }
         }
-    }
-
-    private var publishedWord: UInt64 {
-        store.peek { $0.journal.journal?.published.word ?? 0 }
     }
 
     private func runNow() {
@@ -313,8 +309,6 @@ extension Checkpointer {
         var isNeeded: Bool
 
         var status: FileStatus? { base?.status }
-        /// A checksum of the file, if its status may not show a change.
-        var checksum: UInt64? { base?.checksum }
     }
 
     /// - Returns: `nil` when the file has to be read first.
@@ -400,7 +394,7 @@ extension Checkpointer {
         _ plan: Plan
     ) throws -> (reading: SettingsFile.Reading, isOverwritten: Bool)? {
         try withExclusiveJournal { [file, lock] journal, state in
-            guard journal === plan.journal, try file.isUnchanged(since: plan.status, plan.checksum) else { return nil }
+            guard journal === plan.journal, try file.isUnchanged(since: plan.status, plan.base?.checksum) else { return nil }
             try lock.check()
             let page = journal.page
             if plan.status != nil { copy.place(in: page) }

@@ -73,15 +73,14 @@ package enum SettingsLocation {
         {
             return first.withoutTrailingSlashes
         }
-        #if !canImport(Darwin)
+        #if canImport(Darwin)
+        let name: FilePath = "Library/Application Support"
+        #else
         if let configuration = absolutePath("XDG_CONFIG_HOME") { return configuration }
+        let name: FilePath = ".config"
         #endif
         let ofUser = environment.homeDirectoryOfUser().flatMap { $0.isAbsolute ? $0.withoutTrailingSlashes : nil }
-        #if canImport(Darwin)
-        return (absolutePath("HOME") ?? ofUser)?.appending("Library/Application Support")
-        #else
-        return (absolutePath("HOME") ?? ofUser)?.appending(".config")
-        #endif
+        return (absolutePath("HOME") ?? ofUser)?.appending(name)
     }
 
     /// Returns the name as one path component.
@@ -120,17 +119,10 @@ package enum SettingsLocation {
 
     /// Returns the error that explains why no file can be at a path; `nil` when one can be.
     package static func problem(with path: FilePath) -> SettingsError? {
-        let fact =
-            if path.bytes.contains(0) {
-                "the path contains a NUL character"
-            } else if !path.namesFile {
-                "the path names a directory"
-            } else {
-                String?.none
-            }
-        return fact.map {
-            unavailable($0, remedy: "give the suite the path of a file, such as /etc/acme/settings.json")
-        }
+        let hasNull = path.bytes.contains(0)
+        guard hasNull || !path.namesFile else { return nil }
+        let fact = hasNull ? "the path contains a NUL character" : "the path names a directory"
+        return unavailable(fact, remedy: "give the suite the path of a file, such as /etc/acme/settings.json")
     }
 }
 
@@ -147,7 +139,13 @@ package enum SettingsPath {
         for _ in 0..<mostLinks {
             guard let status = try system.status(at: path, followingLinks: false), status.isLink else { return path }
             let target = path.directory.appending(try system.target(ofLink: path))
-            try checkTrust(in: status, at: path, leadingTo: target, system)
+            // A user must not be able to redirect another user's writes, and those of root in particular, to a file or
+            // directory that the first user does not own. So the link has to belong to the user of this process, to root, or
+            // to the owner of its target.
+            if status.owner != 0, status.owner != SystemCalls.currentUser() {
+                let owner = try system.status(at: target)?.owner ?? system.status(at: target.directory)?.owner
+                guard owner == status.owner else { throw SettingsError.untrustedLink(path, owner: status.owner) }
+            }
             path = target
         }
         throw SystemError(call: .open, path: path, number: Errno.tooManySymbolicLinkLevels)
@@ -177,22 +175,6 @@ package enum SettingsPath {
             }
         }
         throw SystemError(call: .open, path: path, number: Errno.noSuchFileOrDirectory)
-    }
-
-    /// Throws unless a link may be followed.
-    ///
-    /// A user must not be able to redirect another user's writes, and those of root in particular, to a file or
-    /// directory that the first user does not own. So the link has to belong to the user of this process, to root, or
-    /// to the owner of its target.
-    private static func checkTrust(
-        in link: FileStatus,
-        at path: FilePath,
-        leadingTo target: FilePath,
-        _ system: SystemCalls
-    ) throws {
-        guard link.owner != 0, link.owner != SystemCalls.currentUser() else { return }
-        let owner = try system.status(at: target)?.owner ?? system.status(at: target.directory)?.owner
-        guard owner == link.owner else { throw SettingsError.untrustedLink(path, owner: link.owner) }
     }
 
     /// Returns the same path for all paths that lead to one file, whether or not the file exists.
