@@ -255,13 +255,12 @@ final class BaseSuite: ChangeSubscriber {
         var subscription: SettingsEngine.SubscriberID?
     }
 
+    /// The suite, or a group of one.
     let suite: SettingsSuite
     private let state = Locked(State())
+    /// Called after a change, without a lock.
     private let changed: @Sendable (SettingChangeOrigin) -> Void
 
-    /// - Parameters:
-    ///   - suite: The suite, or a group of one.
-    ///   - changed: Is called after a change, without a lock.
     init(_ suite: SettingsSuite, changed: @escaping @Sendable (SettingChangeOrigin) -> Void) {
         (self.suite, self.changed) = (suite, changed)
     }

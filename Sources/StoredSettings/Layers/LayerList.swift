@@ -17,11 +17,6 @@ final class LayerList: Sendable {
     private let reported = Locked<Set<String>>([])
 
     /// Creates a list; `nil` if the store would be the only source.
-    ///
-    /// - Parameters:
-    ///   - given: The sources in the order of the program.
-    ///   - name: The name of the suite.
-    ///   - engine: The engine of the suite, which is notified of changes.
     init?(_ given: [SettingsSource], suiteName name: String, engine: SettingsEngine) {
         // A store is no source of itself a second time.
         let all = given.withStore.flatMap { $0.resolved(suiteName: name) }.filter { $0.suite?.engine !== engine }

@@ -25,13 +25,8 @@ package struct CheckpointLock {
         handle = new
     }
 
-    /// Waits for the lock.
+    /// Waits for the lock, whose holder and its progress the header of the journal shows.
     ///
-    /// - Parameters:
-    ///   - file: The settings file.
-    ///   - timeout: How long to wait.
-    ///   - journal: Returns the journal, whose header shows the holder of the lock and its progress.
-    /// - Returns: The lock.
     /// - Throws: ``SystemError``, or ``SettingsError`` if the other process does not release the lock.
     static func acquire(
         for file: SettingsFile,
@@ -57,9 +52,6 @@ package struct CheckpointLock {
 
     /// Acquires the lock if it is free.
     ///
-    /// - Parameters:
-    ///   - file: The settings file.
-    ///   - isCreating: Whether to create the lock's file if it does not exist.
     /// - Returns: `nil` when another process holds the lock, or there is no file.
     /// - Throws: ``SystemError`` if the file cannot be opened or locked.
     package static func tryToAcquire(for file: SettingsFile, creating isCreating: Bool = true) throws -> CheckpointLock?

@@ -65,13 +65,7 @@ final class CheckpointSchedule: Sendable {
         (self.isActive, self.journalBound) = (isActive, journalBound)
     }
 
-    /// Whether a scheduled checkpoint runs at a check, or is postponed because of further sets.
-    ///
-    /// - Parameters:
-    ///   - published: The word that the journal has published last.
-    ///   - seen: The word at the previous check.
-    ///   - checks: How often the checkpoint was postponed.
-    /// - Returns: Whether it runs now.
+    /// Whether a scheduled checkpoint runs at a check, or is postponed because the journal has published another word since the last one.
     static func isDue(published: UInt64, seen: UInt64, checks: Int) -> Bool {
         published == seen || checks >= mostChecks
     }

@@ -180,12 +180,8 @@ struct Checkpointer {
     /// How often to start again after another program has changed the file, before the checkpoint fails.
     static let mostPlans = 20
 
-    /// Makes checkpoints until no other program has changed the file meanwhile.
+    /// Makes checkpoints until no other program has changed the file meanwhile, and releases the checkpoint lock.
     ///
-    /// - Parameters:
-    ///   - store: The store.
-    ///   - lock: The checkpoint lock, which is released afterwards.
-    ///   - timeout: How long to wait for the journal's lock.
     /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be written; ``OutdatedCopyError`` if it is
     ///   written, and the last good copy is outdated.
     static func run(_ store: FileStore, _ lock: CheckpointLock, timeout: LockTimeouts) throws {
@@ -469,9 +465,8 @@ extension Checkpointer {
         }
     }
 
-    /// Replaces or removes a copy that could not be replaced together with the file.
+    /// Replaces or removes a copy that could not be replaced together with the file, which is in place.
     ///
-    /// - Parameter draft: The settings file, which is in place.
     /// - Throws: ``OutdatedCopyError`` if the copy is still there.
     private mutating func replaceOutdatedCopy(_ draft: SettingsFile.Draft) throws {
         do {

@@ -39,12 +39,7 @@ struct WrittenFile: Equatable {
         return max(checksum.value, 1)
     }
 
-    /// Creates the description of a file that a checkpoint is about to put in place.
-    ///
-    /// - Parameters:
-    ///   - status: The status of its draft.
-    ///   - old: The file that the draft is based on.
-    ///   - page: The header, which describes the previous file.
+    /// Creates the description of a draft that a checkpoint is about to put in place of the file that it is based on.
     init(_ status: FileStatus, replacing old: FileStatus?, after page: SharedPage) {
         fingerprint = Self.fingerprint(of: status)
         replaced = Self.fingerprintWithChange(of: old)
@@ -153,9 +148,6 @@ struct LastCheckpoint {
     ///
     /// The values of the other file are then merged as those of an edit are: the values that no checkpoint had written are
     /// newer.
-    ///
-    /// - Parameter journal: The journal beside the other file.
-    /// - Returns: Whether this is so.
     func isBeforeMove(to journal: Journal) -> Bool {
         isMoved && journal.page[JournalHeader.checkpointedWord] == 0
     }

@@ -95,10 +95,8 @@ extension FileStoreState {
 
     /// Merges an edited file into contents that include every record of the journal.
     ///
-    /// - Parameters:
-    ///   - base: The file.
-    ///   - edits: The changes that lead from the contents in memory to the file. Those of newer keys are not applied.
-    ///   - request: The request that the file was read for.
+    /// Edits of keys that are newer than the file are not applied.
+    ///
     /// - Returns: Whether the contents are current.
     mutating func merge(_ base: ReloadBase, _ edits: [StoreChange], for request: ReloadRequest) -> Bool {
         guard !isClosed else { return true }
@@ -116,9 +114,6 @@ extension FileStoreState {
 
     /// Makes the contents of a file visible for which there is no journal.
     ///
-    /// - Parameters:
-    ///   - base: The file.
-    ///   - request: The request that the file was read for.
     /// - Returns: Whether the contents are current.
     mutating func install(_ base: ReloadBase, for request: ReloadRequest) -> Bool {
         guard usableJournal == nil, version == request.version else { return false }
@@ -136,9 +131,6 @@ extension FileStoreState {
 
     /// Makes the contents of a file and a journal visible.
     ///
-    /// - Parameters:
-    ///   - reloaded: The contents.
-    ///   - request: The request that they were read for.
     /// - Returns: Whether the contents are current.
     mutating func install(_ reloaded: ReloadedContents, for request: ReloadRequest) -> Bool {
         guard !isClosed else { return true }
@@ -172,11 +164,7 @@ extension FileStoreState {
         return true
     }
 
-    /// Makes reloaded contents visible.
-    ///
-    /// - Parameters:
-    ///   - reloaded: The contents.
-    ///   - others: The values that are neither in the file nor in the journal, and are retained.
+    /// Makes reloaded contents visible, and retains values that are neither in the file nor in the journal.
     private mutating func publish(_ reloaded: ReloadedContents, with others: [String: StoredValue?]) {
         var (new, changes) = (reloaded.contents, reloaded.changes)
         if !others.isEmpty {
@@ -293,12 +281,8 @@ struct FileReloader {
 
     /// Reads until the contents are current, unless another thread is already reading an edited file.
     ///
-    /// The caller holds neither the state lock nor ``FileStore/reloader``.
-    ///
-    /// - Parameters:
-    ///   - reload: What to read. If it is everything, this method waits for a thread that is already reading.
-    ///   - store: The store.
-    ///   - effects: Receives what to do afterwards.
+    /// To read everything, this waits for a thread that is already reading. The caller holds neither the state lock nor
+    /// ``FileStore/reloader``.
     static func run(_ reload: FileStoreState.Reload, _ store: FileStore, _ effects: inout Effects) {
         var reloader = FileReloader(store: store)
         switch reload {

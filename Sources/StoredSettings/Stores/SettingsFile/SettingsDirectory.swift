@@ -12,11 +12,8 @@ package struct SettingsDirectory: Sendable {
     package let name: FilePath
     package let system: SystemCalls
 
-    /// Opens the directory of a file.
+    /// Opens the directory of a settings file, which need not exist, after following its links.
     ///
-    /// - Parameters:
-    ///   - target: The settings file, after following links. It need not exist.
-    ///   - system: The system calls to use.
     /// - Throws: ``SystemError``, with `ENOENT` if there is no such directory.
     package init(of target: FilePath, _ system: SystemCalls) throws(SystemError) {
         guard let handle = try system.openDirectory(target.directory) else {
@@ -30,11 +27,8 @@ package struct SettingsDirectory: Sendable {
         try system.status(at: name, in: handle, followingLinks: false)
     }
 
-    /// Opens a sibling.
+    /// Opens a sibling, and never follows a link or waits for a FIFO.
     ///
-    /// - Parameters:
-    ///   - name: The sibling's name.
-    ///   - flags: Flags as for `open`. This never follows a link and never waits for a FIFO.
     /// - Returns: The sibling; `nil` when there is none.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another user may have planted it, or it is not a file.
     package func openSibling(_ name: FilePath, _ flags: CInt) throws -> FileHandle? {
@@ -99,9 +93,6 @@ package struct SettingsDirectory: Sendable {
 
     /// Creates a sibling.
     ///
-    /// - Parameters:
-    ///   - name: The name of the new file.
-    ///   - flags: Flags as for `open`.
     /// - Returns: The sibling, to which only its owner has access; `nil` when a file has that name.
     /// - Throws: ``SystemError``.
     func createSibling(_ name: FilePath, _ flags: CInt) throws(SystemError) -> FileHandle? {
@@ -188,13 +179,8 @@ package struct SettingsDirectory: Sendable {
 // MARK: - Drafts
 
 extension SettingsDirectory {
-    /// Writes a file under a name that no other process uses.
+    /// Writes a file under a name that no other process uses, with the owner and the permissions of another file.
     ///
-    /// - Parameters:
-    ///   - bytes: The contents.
-    ///   - model: The file whose owner and permissions the draft receives; `nil` for those of a new file.
-    ///   - isSynchronized: Whether to wait for the disk.
-    /// - Returns: The file and its name.
     /// - Throws: ``SystemError``. No file is left then.
     func writeDraft(
         _ bytes: [UInt8],

@@ -305,10 +305,6 @@ extension SettingsFile {
     ///
     /// A file that is a mount point cannot be replaced. It is overwritten after the last good copy is on the disk.
     ///
-    /// - Parameters:
-    ///   - draft: The draft.
-    ///   - current: The file that the draft is based on; `nil` when there was none.
-    ///   - copy: The last good copy, which is written first if the file is overwritten.
     /// - Returns: The file with its new contents, and whether it was overwritten; `nil` when the draft no longer has
     ///   its name.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another file is in the place of the last good copy.
@@ -384,12 +380,7 @@ extension FileStatus {
 // MARK: - Errors
 
 extension SettingsFile {
-    /// The error for a settings file that cannot be read.
-    ///
-    /// - Parameters:
-    ///   - error: The cause.
-    ///   - hasValues: Whether there are last good values, in memory or in the last good copy.
-    /// - Returns: The error.
+    /// The error for a settings file that cannot be read, with or without last good values in memory or in the copy.
     package func readError(_ error: any Error, hasValues: Bool) -> SettingsError {
         let consequence =
             hasValues
@@ -421,11 +412,6 @@ extension SettingsFile {
     }
 
     /// The error for a settings file that is missing although it existed.
-    ///
-    /// - Parameters:
-    ///   - hasCopy: Whether there is a last good copy that can be read.
-    ///   - isUnknown: Whether the values of the file are unknown.
-    /// - Returns: The error.
     package func missingError(hasCopy: Bool, isUnknown: Bool) -> SettingsError {
         let name = path.name
         let (consequence, remedy) =
@@ -472,12 +458,7 @@ extension SettingsFile {
         )
     }
 
-    /// The error for values that cannot be written.
-    ///
-    /// - Parameters:
-    ///   - error: The cause.
-    ///   - consequence: The consequence if the cause is an error of the system.
-    /// - Returns: The error.
+    /// The error for values that cannot be written; its consequence is the given one if the cause is an error of the system.
     func writeError(_ error: any Error, consequence: String = "nothing is changed") -> SettingsError {
         guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .writeFailed) }
         if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }

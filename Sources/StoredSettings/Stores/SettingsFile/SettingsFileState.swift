@@ -51,11 +51,7 @@ struct SettingsFileState {
             && (reading?.isCertain != false || reading?.checksum != nil)
     }
 
-    /// Notes a file that was read successfully.
-    ///
-    /// - Parameters:
-    ///   - reading: The file; `nil` when there is none.
-    ///   - page: The header of the journal, which describes the file that the last checkpoint has put in place.
+    /// Notes the file that was read successfully, or that there is none.
     mutating func accept(_ reading: SettingsFile.Reading?, _ page: SharedPage?) {
         (self.reading, failure, hasBase, editVersion) = (reading, nil, true, nil)
         if let page, let written = WrittenFile(in: page), written.isUnchanged(reading?.status, in: page) {

@@ -10,11 +10,6 @@ package struct SettingsFileText {
     package let lastGood: [String: StoredValue]
     /// The member that has these values; `nil` in a file without it.
     private let lastGoodMember: StoredValue?
-    /// Reads a text.
-    ///
-    /// - Parameters:
-    ///   - bytes: The contents of the file.
-    ///   - dialect: What the reader accepts.
     /// - Throws: ``JSONSyntaxError`` if the text is not valid.
     package init(_ bytes: [UInt8], _ dialect: JSONReader.Dialect = .settingsFile) throws(JSONSyntaxError) {
         self.bytes = bytes
@@ -52,12 +47,8 @@ package struct SettingsFileText {
         return try JSONWriter.prettyText(of: .dictionary(contents))
     }
 
-    /// Returns the text of a last good copy.
+    /// Returns the text of a last good copy: a canonical text, with the last good values of unusable ones as its first member.
     ///
-    /// - Parameters:
-    ///   - contents: The text of the contents, as a file is written anew.
-    ///   - lastGood: The last good values of keys whose values are unusable.
-    /// - Returns: The text, in which these values are the first member.
     /// - Throws: ``SettingsError`` if a value is nested too deeply.
     static func copy(of contents: [UInt8], lastGood: [String: StoredValue]) throws -> [UInt8] {
         guard !lastGood.isEmpty else { return contents }
@@ -72,9 +63,6 @@ package struct SettingsFileText {
 
     /// Returns the text with other values, in which nothing else has changed.
     ///
-    /// - Parameters:
-    ///   - new: The new contents.
-    ///   - path: The path of the file, for errors.
     /// - Returns: The new text, which is read as the new contents.
     /// - Throws: ``SettingsError`` if a value has no JSON form.
     func changed(to new: [String: StoredValue], path: FilePath) throws -> [UInt8] {
@@ -108,10 +96,6 @@ extension [String: StoredValue] {
 extension SettingsFile {
     /// Returns the text of a draft.
     ///
-    /// - Parameters:
-    ///   - contents: The new contents.
-    ///   - canonical: Their canonical text.
-    ///   - current: The file to be replaced; `nil` when there is none.
     /// - Returns: The text, and whether it is the canonical one; `nil` when the file has changed since it was read, and is
     ///   no longer valid.
     /// - Throws: ``SystemError`` if the file cannot be read, or ``SettingsError``.
