@@ -523,15 +523,13 @@ extension SettingsFile {
 
     private func readingRemedy(for number: CInt) -> String? {
         switch number {
-        case Errno.isDirectory: Self.remedyForDirectory
+        case Errno.isDirectory, Errno.fileNameTooLong: writingRemedy(for: number)
         case Errno.permissionDenied, Errno.notPermitted: "allow this user to read it"
-        case Errno.tooManyOpenFiles, Errno.tooManyOpenFilesInSystem:
-            "close files, or raise the limit of open files; it is then read again automatically"
-        case Errno.noMemory: "free memory, or raise the memory limit; it is then read again automatically"
+        case Errno.tooManyOpenFiles, Errno.tooManyOpenFilesInSystem, Errno.noMemory:
+            writingRemedy(for: number) + "; it is then read again automatically"
         case Errno.ioError: "check the disk; it is read again automatically"
         case Errno.notDirectory: "correct its path, a part of which is not a directory"
         case Errno.tooManySymbolicLinkLevels: "correct the symbolic links in its path"
-        case Errno.fileNameTooLong: "give the suite or its file a shorter name"
         case Errno.fileTooLarge: "replace it with a file of at most \(Self.longestFile >> 20) MiB"
         default: nil
         }
