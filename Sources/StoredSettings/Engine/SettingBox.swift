@@ -561,8 +561,9 @@ extension SettingBox {
         } catch {
             let cause = SettingsError.wrapping(error, as: .invalidValue).withoutUserText
             var problem =
-                variable.map { unusable(cause, from: "the file that \($0) names", .secretFile, omission: "unset \($0)") }
-                ?? unusable(cause, from: source, .secretFile)
+                variable.map {
+                    unusable(cause, from: "the file that \($0) names", .secretFile, omission: "unset \($0)")
+                } ?? unusable(cause, from: source, .secretFile)
             problem.location = SettingsError.Location(file: source)
             return failure(problem, from: source)
         }

@@ -390,7 +390,9 @@ extension Checkpointer {
         _ plan: Plan
     ) throws -> (reading: SettingsFile.Reading, isOverwritten: Bool)? {
         try withExclusiveJournal { [file, lock] journal, state in
-            guard journal === plan.journal, try file.isUnchanged(since: plan.status, plan.base?.checksum) else { return nil }
+            guard journal === plan.journal, try file.isUnchanged(since: plan.status, plan.base?.checksum) else {
+                return nil
+            }
             try lock.check()
             let page = journal.page
             if plan.status != nil { copy.place(in: page) }
