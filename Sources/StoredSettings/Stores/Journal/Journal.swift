@@ -104,7 +104,7 @@ package final class Journal: Sendable {
             }
             file = old
         }
-        try FileLock.acquire(file, system) { 0 }
+        try FileLock.wait(for: path) { try system.tryLock(file) }
         // Once it is initialized, the word in its header is the lock.
         defer { FileLock.release(file, system) }
         // Another process may have been faster.
