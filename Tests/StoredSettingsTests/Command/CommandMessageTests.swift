@@ -46,10 +46,6 @@ struct CommandMessageTests {
         @DefaultStorageOptional(key: "token", traits: .secret) var token: String?
     }
 
-    private struct OpenTokens {
-        @DefaultStorageOptional(key: "token") var token: String?
-    }
-
     private func harness(_ values: [String: StoredValue] = [:], _ sources: [SettingsSource] = []) -> CommandHarness {
         let suite = SettingsSuite.inMemory(values, sources: sources, reporter: RecordingReporter())
         return CommandHarness(suite, SettingsSuite.withStandard(suite) { SettingsCatalog(Service()) })
@@ -114,7 +110,7 @@ struct CommandMessageTests {
             let catalog = SettingsSuite.withStandard(suite) { SettingsCatalog(Tokens()) }
             let errors = catalog.findProblems(unknownKeys: .accept).errors
             #expect(errors.map(\.remedy) == ["remove the member"])
-            let open = SettingsSuite.withStandard(suite) { SettingsCatalog(OpenTokens()) }
+            let open = SettingsSuite.withStandard(suite) { SettingsCatalog(Service()) }
             #expect(open.findProblems(unknownKeys: .accept).errors.map(\.remedy) == ["remove the member"])
         }
     }

@@ -56,22 +56,6 @@ struct WatchCommandTests {
         #expect(await task.value.errors.isEmpty)
     }
 
-    @Test("watch ends quietly when the reader of the output has ended")
-    func brokenPipe() async throws {
-        var harness = CommandHarness()
-        let write = harness.console.write
-        harness.console.write = { text in
-            guard text == "port=8080\n" else {
-                throw SystemError(call: .write, path: "standard output", number: Errno.brokenPipe)
-            }
-            try write(text)
-        }
-        let task = Task { [harness] in await harness.run("watch", "--initial", "port") }
-        await eventually("the current value") { [harness] in harness.output == "port=8080\n" }
-        try await harness.suite.setStoredValue(81, forKey: "port")
-        #expect(await task.value == .init(code: 0, output: "port=8080\n", errors: ""))
-    }
-
     @Test("watch prints the changes of layers, except those that a stored value hides")
     func layers() async throws {
         try await withTemporaryDirectory { directory in

@@ -30,6 +30,9 @@ struct BaseSuiteTests {
         #expect(port.value == 10)
         try port.reset()
         #expect(port.value == 4)
+        try port.update { _ in }
+        #expect(!port.isSet)
+        #expect(try port.load() == nil)
         #expect(try port.update { $0 += 1 } == 5)
         #expect(fleet.storedValue(forKey: "port") == 4)
         try port.reset()

@@ -321,33 +321,7 @@ struct LayerChangeTests {
         }
     }
 
-    @Test("a cached string is read again after a change of a layer", .deadlockLimit)
-    func cachedString() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/base.json"
-            try path.writeLayer(#"{ "name": "first" }"#)
-            let suite = SettingsSuite(fileAt: "\(directory)/settings.json", sources: [.file(path)], reporter: reporter)
-            let name = Setting("name", default: "", suite: suite)
-            let number = Setting("number", default: 0, suite: suite)
-            // On one thread, because each thread has a copy of the value.
-            let values = Mutex<[String]>([])
-            await blocking {
-                values.withLock { $0.append(name.value) }
-                do {
-                    try path.replaceFile(with: #"{ "name": "second", "number": 1 }"#)
-                } catch {
-                    Issue.record(error)
-                }
-                var deadline = Deadline(after: longestWait)
-                while number.value == 0, !deadline.hasPassed { deadline.pauseOnThread() }
-                values.withLock { $0.append(name.value) }
-            }
-            #expect(values.withLock(\.self) == ["first", "second"])
-            await suite.finish()
-        }
-    }
-
-    @Test("Observation is notified of a change of a layer, and of the store", .deadlockLimit)
+    @Test("Observation is notified of a change that is visible, and of no other", .deadlockLimit)
     func observation() async throws {
         try await withLayer(#"{ "hidden": 3, "shown": 1 }"#, under: ["hidden": 5], reporter: reporter) { suite, path in
             let suite = suite.observable()

@@ -188,7 +188,7 @@ struct LayerPrecedenceTests {
         }
     }
 
-    @Test("a secret beneath the store is used until something is set, and no change copies it into the store")
+    @Test("a secret above or beneath the store is used while nothing is set, and no change copies it into the store")
     func secretBeneathStore() async throws {
         struct Access: Codable, Equatable, StoredValueConvertible {
             var user = "none"
@@ -199,7 +199,8 @@ struct LayerPrecedenceTests {
             try "\(directory)/base.json".writeLayer(#"{ "database": { "user": "b", "password": "c" } }"#)
             let secrets = SettingsSource.secrets(directory: "\(directory)/secrets")
             let bases: [(sources: [SettingsSource], password: String)] = [
-                ([.stored, secrets], "none"), ([.stored, secrets, .file("\(directory)/base.json")], "c"),
+                ([secrets], "none"), ([.stored, secrets], "none"),
+                ([.stored, secrets, .file("\(directory)/base.json")], "c"),
             ]
             for (sources, password) in bases {
                 for change in 0..<2 {

@@ -168,29 +168,4 @@ struct LayerProblemTests {
             #expect(found.warnings.map(\.code) == [.deprecatedKey])
         }
     }
-
-    @Test("a base is the starting point of an update, and is never stored by itself")
-    func update() async throws {
-        try await withTemporaryDirectory { directory in
-            let base = "\(directory)/b.json"
-            try base.writeLayer(#"{ "port": 9, "bad": "text" }"#)
-            let suite = SettingsSuite.inMemory(
-                sources: [.commandLine(["--port", "50"]), .file(base)],
-                reporter: reporter
-            )
-            let port = Setting("port", default: 80, suite: suite)
-            let bad = Setting("bad", default: 1, suite: suite)
-            try await port.update { _ in }
-            try await suite.transaction { settings in
-                #expect(settings[port] == 9)
-                #expect(settings[bad] == 1)
-            }
-            #expect(suite.snapshot().isEmpty)
-            #expect(!port.isSet)
-            #expect(try port.load() == nil)
-            #expect(try await port.update { $0 += 1 } == 10)
-            #expect(suite.snapshot() == ["port": 10])
-            #expect(port.value == 50)
-        }
-    }
 }

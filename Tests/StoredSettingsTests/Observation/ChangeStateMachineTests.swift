@@ -23,17 +23,6 @@ struct ChangeStateMachineTests {
         #expect(machine.next() == .suspend)
     }
 
-    @Test("a waiting consumer is resumed by the wake after the offer, not by the offer")
-    func waking() {
-        var machine = Machine()
-        #expect(machine.next() == .suspend)
-        #expect(machine.suspend(7) == .wait)
-        #expect(machine.offer(change(1, 2)) == true)
-        #expect(machine.wake() == .resume(7, with: change(1, 2)))
-        #expect(machine.wake() == .none)
-        #expect(machine.next() == .suspend)
-    }
-
     @Test("a change that is offered between an offer and its wake is delivered with it")
     func absorbingBeforeWake() {
         var machine = Machine()
@@ -53,15 +42,6 @@ struct ChangeStateMachineTests {
         #expect(machine.wake() == .none)
         #expect(machine.offer(change(1, 3)) == true)
         #expect(machine.wake() == .resume(7, with: change(1, 3)))
-    }
-
-    @Test("a change between the request and the suspension is not missed")
-    func offerBeforeSuspend() {
-        var machine = Machine()
-        #expect(machine.next() == .suspend)
-        #expect(machine.offer(change(1, 2)) == false)
-        #expect(machine.suspend(7) == .resume(7, with: change(1, 2)))
-        #expect(machine.next() == .suspend)
     }
 
     @Test("the end follows the pending change")

@@ -137,29 +137,6 @@ struct LifetimeTieTests {
         withExtendedLifetime(owner) {}
     }
 
-    @Test("an observation whose object is released is also released when many others are tied")
-    func bounded() {
-        let ties = LifetimeTies()
-        weak var captured: Owner?
-        do {
-            let capturedOwner = Owner()
-            captured = capturedOwner
-            let observation = port.observe { _ in capturedOwner.call() }
-            #expect(observation.subscriber.setTie(LifetimeTie(Owner())))
-            ties.add(observation)
-        }
-        let livingOwner = Owner()
-        for _ in 0..<LifetimeTies.leastLimit {
-            let observation = port.observe { _ in }
-            #expect(observation.subscriber.setTie(LifetimeTie(livingOwner)))
-            ties.add(observation)
-        }
-        #expect(captured == nil)
-        #expect(ties.count == LifetimeTies.leastLimit)
-        #expect(suite.engine.subscriberCount == ties.count)
-        withExtendedLifetime(livingOwner) {}
-    }
-
     @Test("a tied observation retains its suite until its object is released")
     func suites() async {
         weak var engine: SettingsEngine?

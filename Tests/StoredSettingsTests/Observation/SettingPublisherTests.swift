@@ -118,36 +118,5 @@ struct SettingPublisherTests {
         subscriber.cancel()
         #expect(suite.engine.subscriberCount == 0)
     }
-
-    @Test("a subscriber can set, reset and cancel", .deadlockLimit)
-    func reentrancy() {
-        let received = Received<Int>()
-        // Cancels after the fourth value, no later than the next value.
-        let subscription = port.publisher.prefix(4)
-            .sink { [port] value in
-                received.add(value)
-                switch value {
-                case 2: port.value = 3
-                case 3: #expect(throws: Never.self) { try port.reset() }
-                default: break
-                }
-            }
-        port.value = 2
-        #expect(received.all == [1, 2, 3, 1])
-        port.value = 5
-        #expect(received.all.count == 4)
-        #expect(suite.engine.subscriberCount == 0)
-        _ = consume subscription
-    }
-
-    @Test("external changes are published")
-    func external() async {
-        let received = Received<Int>()
-        let subscription = port.publisher.sink { received.add($0) }
-        let change = StoreChange(key: "port", old: nil, new: 7)
-        suite.engine.record(StoreCommit(changes: [change], origin: .external)).perform()
-        await eventually("the change is published") { received.all == [1, 7] }
-        subscription.cancel()
-    }
 }
 #endif

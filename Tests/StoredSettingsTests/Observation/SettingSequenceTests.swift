@@ -188,27 +188,6 @@ struct StreamTests {
         }
     }
 
-    @Test("a subscriber of a suite receives transactions as a whole")
-    func wholeTransactions() async throws {
-        let (low, high) = (Setting("low", default: 0, suite: suite), Setting("high", default: 0, suite: suite))
-        let changes = suite.changes()
-        let subscriber = Task {
-            for await change in changes {
-                let values = ["low", "high"].map { change[$0]?.new }
-                #expect(values[0] == values[1])
-                if values[0] == .some(.integer(500)) { return true }
-            }
-            return false
-        }
-        for value in 1...500 {
-            try await suite.transaction {
-                $0[low] = value
-                $0[high] = value
-            }
-        }
-        #expect(await within { await subscriber.value } == true)
-    }
-
     @Test("values of a bridge that cannot encode are compared by their stored values")
     func readingBridge() async throws {
         struct ReadingBridge: StoredValueBridge {

@@ -30,10 +30,6 @@ struct SuiteValuesTests {
             #expect(port == 1)
             break
         }
-        for await (host, port) in suite.values(of: host, port) {
-            #expect(host == "localhost" && port == 1)
-            break
-        }
     }
 
     @Test("the changes of a transaction arrive together, and a slow loop receives the newest values")
@@ -76,17 +72,6 @@ struct SuiteValuesTests {
         #expect(await late.next() == 8080)
         port.value = 2
         #expect(await iterator.next() == 2)
-    }
-
-    @Test("a change from outside is delivered")
-    func external() async throws {
-        let store = InMemoryStore()
-        let suite = SettingsSuite(store: store)
-        let port = Setting("port", default: 8080, suite: suite)
-        var iterator = suite.values(of: port).makeAsyncIterator()
-        #expect(await iterator.next() == 8080)
-        try store.commit { $0["port"] = 5 }
-        #expect(await iterator.next() == 5)
     }
 
     @Test("the loop ends with its suite and with its task")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettingsTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -15,12 +16,8 @@ struct OverrideTests {
         _ arguments: String...,
         variables: [String: String] = [:]
     ) -> SettingsSuite {
-        // Listed in reverse order of precedence, which must not matter.
-        .inMemory(
-            values,
-            sources: [.commandLine(arguments), .environment(variables, prefix: "ACME_")],
-            reporter: reporter
-        )
+        let sources: [SettingsSource] = [.commandLine(arguments), .environment(variables, prefix: "ACME_")]
+        return .inMemory(values, sources: sources, reporter: reporter)
     }
 
     @Test("a flag of a list without a value is reported, even if the flag has a value later")
@@ -235,23 +232,16 @@ struct OverrideTests {
 
     @Test("a reporter of an invalid override may read the setting")
     func reentrancy() {
-        final class Reader: SettingsReporter {
-            let read = RecordingReporter()
-            func report(_ error: SettingsError) {
-                read.report(error)
-                _ = OverrideTests.setting(self).value
-            }
+        let (reports, setting) = (Counter(), Mutex<Setting<Int>?>(nil))
+        let reporter = CallingReporter { _ in
+            reports.add()
+            _ = setting.withLock(\.self)?.value
         }
-        let reader = Reader()
-        #expect(Self.setting(reader).value == 1)
-        #expect(reader.read.errors.count == 1)
-    }
-
-    private static let store = InMemoryStore()
-    private static let list = SettingsSource.commandLine(["--port", "x"])
-
-    private static func setting(_ reporter: any SettingsReporter) -> Setting<Int> {
-        Setting("port", default: 1, suite: SettingsSuite(store: store, sources: [list], reporter: reporter))
+        let suite = SettingsSuite.inMemory(sources: [.commandLine(["--port", "x"])], reporter: reporter)
+        let port = Setting("port", default: 1, suite: suite)
+        setting.withLock { $0 = port }
+        #expect(port.value == 1)
+        #expect(reports.count == 1)
     }
 
     @Test("no string is nil for an optional without a default")

@@ -35,20 +35,6 @@ struct PartialOverrideTests {
         #expect(reporter.errors.isEmpty)
     }
 
-    @Test("nested parts, optional structs, enums and the bridge for Codable are read over the default")
-    func types() {
-        func read<Value: StoredValueConvertible>(_ text: String, _ value: Value) -> Value {
-            Setting("key", default: value, suite: suite([:], .commandLine(["--key", text]))).value
-        }
-        #expect(read(#"{"pace":{"burst":1}}"#, Service()) == Service(pace: Pace(burst: 1), night: nil))
-        #expect(read("burst=1", Optional(Pace())) == Pace(burst: 1))
-        #expect(read(#"{"paced":{"burst":1}}"#, Limit.paced(perSecond: 5, burst: 6)) == .paced(perSecond: 5, burst: 1))
-        #expect(read("mode=fast", Mixed()) == Mixed(mode: .fast))
-        let bridged = suite([:], .commandLine(["--key", "burst=1"]))
-        #expect(Setting("key", default: Pace(), suite: bridged, as: CodableBridge()).value == Pace(burst: 1))
-        #expect(reporter.errors.isEmpty)
-    }
-
     @Test("parts given by repeated flags form one value")
     func repeated() {
         let suite = suite([:], .commandLine(["--pace", "burst=1", "--pace", "perSecond=5"]))

@@ -3,12 +3,6 @@
 import StoredSettings
 import Testing
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 @Suite("The depth of coding")
 struct CodingDepthTests {
     private struct Tree: Codable {
@@ -63,13 +57,5 @@ struct CodingDepthTests {
         let error = try #require(settingsError { try StoredValueDecoder().decode(Tree.self, from: stored) })
         #expect(error.fact == fact)
         #expect(error.path.count == 128)
-    }
-
-    @Test("a stored value of any depth is coded unchanged, and other coders reject it")
-    func storedValue() throws {
-        var stored: StoredValue = 1
-        for _ in 0..<400 { stored = [stored] }
-        #expect(try StoredValueEncoder().encode(["x": stored]) == ["x": stored])
-        #expect(throws: EncodingError.self) { try JSONEncoder().encode(stored) }
     }
 }

@@ -45,14 +45,6 @@ struct CodingTests {
         )
     }
 
-    @Test("enumerations with associated values are coded with their structure")
-    func enums() throws {
-        let shape = Shape.group([.circle(radius: 1.5), .tagged("x", .empty)])
-        let circle: StoredValue = ["circle": ["radius": 1.5]]
-        let tagged: StoredValue = ["tagged": ["_0": "x", "_1": ["empty": [:]]]]
-        try expectRoundTrip(shape, as: ["group": ["_0": [circle, tagged]]])
-    }
-
     @Test("keyed, unkeyed, nested and super containers round-trip")
     func containers() throws {
         try expectRoundTrip(

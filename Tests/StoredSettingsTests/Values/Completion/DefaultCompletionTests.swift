@@ -23,18 +23,6 @@ struct DefaultCompletionTests {
         try example.check(in: suite(example.storedValue), reporter)
     }
 
-    @Test("a stored value in a file takes from the default what its type requires", arguments: CompletionCase.all)
-    func inFile(example: CompletionCase) async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = "\(directory)/settings.json"
-            try path.overwriteFile(with: "{\"key\": \(example.json)}")
-            let suite = SettingsSuite(fileAt: path, reporter: reporter)
-            try example.check(in: suite, reporter)
-            suite.finish()
-            #expect(try path.fileContents == "{\"key\": \(example.json)}")
-        }
-    }
-
     @Test("a hand edit of one member in a file is read, and an update stores all members")
     func handEdit() async throws {
         try await withFileSuite(reporter: reporter) { suite, path in

@@ -49,14 +49,6 @@ struct EncodedDefaultTests {
     private var encoded: Int { count.encoded.withLock { $0 } }
     private var computed: Int { count.computed.withLock { $0 } }
 
-    @Test("the default is encoded once for a value that lacks several members, and not again while the value is cached")
-    func encodedOnce() {
-        let setting = Setting("key", default: Counted(count: count), suite: suite([:]))
-        for _ in 0..<3 { #expect(setting.value.b == 2) }
-        #expect(encoded == 1)
-        #expect(reporter.errors.isEmpty)
-    }
-
     @Test("a computed default is called only for a value that lacks a member")
     func computedDefault() throws {
         let suite = suite(["a": 3, "b": 4])
@@ -131,19 +123,5 @@ struct EncodedDefaultTests {
         let setting = Setting("key", default: Outer(), suite: suite(["inner": [:]]))
         #expect(throws: SettingsError.self) { try setting.load() }
         #expect(setting.explain().layer == .default)
-    }
-
-    @Test("a value that lacks many members is completed, also deep inside")
-    func manyMembers() throws {
-        struct Level3: Codable, Equatable { var a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8 }
-        struct Level2: Codable, Equatable { var x = Level3(), y = Level3(), z = Level3() }
-        struct Level1: Codable, Equatable, StoredValueConvertible { var p = Level2(), q = Level2() }
-        let stored: StoredValue = ["p": ["x": ["a": 10]], "q": ["y": ["h": 20], "z": [:]]]
-        let setting = Setting("key", default: Level1(), suite: suite(stored))
-        var expected = Level1()
-        expected.p.x.a = 10
-        expected.q.y.h = 20
-        #expect(setting.value == expected)
-        #expect(reporter.errors.isEmpty)
     }
 }
