@@ -470,15 +470,13 @@ struct AsyncWriteTests {
     @Test("changes without propagation stay so when they have to wait", .deadlockLimit)
     func withoutPropagation() async throws {
         try await withHeldLock { suite, setting, lock in
-            let changes = Mutex<[Int]>([])
-            let observation = setting.observe { change in changes.withLock { $0.append(change.new) } }
+            let changes = ObservedChanges(of: setting)
             let task = Task { try await suite.withoutPropagation { try await setting.set(2) } }
             lock.release()
             try await task.value
             try await setting.set(3)
-            await eventually("the next change is delivered") { changes.withLock { $0.last } == 3 }
-            #expect(changes.withLock { !$0.contains(2) })
-            observation.invalidate()
+            await eventually("the next change is delivered") { changes.new.last == 3 }
+            #expect(!changes.new.contains(2))
         }
     }
 

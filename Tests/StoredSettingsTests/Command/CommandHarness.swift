@@ -87,6 +87,13 @@ struct CommandHarness: Sendable {
         return harness
     }
 
+    /// Returns a harness with an editor, and a directory for temporary files.
+    func with(editor: String, in directory: String) -> CommandHarness {
+        var harness = self
+        harness.console.variable = { ["TMPDIR": directory, "EDITOR": editor][$0] }
+        return harness
+    }
+
     /// Returns a harness whose output is a terminal.
     func onTerminal(_ variables: [String: String] = [:], columns: Int? = nil) -> CommandHarness {
         var harness = self

@@ -20,8 +20,7 @@ struct EditCommandTests {
         prepare: (inout CommandConsole) -> Void = { _ in }
     ) async throws -> CommandHarness.Result {
         try await withTemporaryDirectory { directory in
-            var harness = harness
-            harness.console.variable = { ["TMPDIR": directory, "EDITOR": editor][$0] }
+            var harness = harness.with(editor: editor, in: directory)
             prepare(&harness.console)
             let result = await harness.run(["edit"] + options)
             let left = try FileManager.default.contentsOfDirectory(atPath: directory)
@@ -153,30 +152,36 @@ struct EditCommandTests {
         #expect(harness.suite.snapshot() == ["port": 82])
     }
 
+    /// Lets a person answer on a terminal; there is no answer after the given ones.
+    ///
+    /// - Returns: The number of questions.
+    private func answer(_ answers: String..., on console: inout CommandConsole) -> Counter {
+        let questions = Counter()
+        console.isInputTerminal = true
+        console.isErrorTerminal = true
+        console.readAnswer = {
+            questions.add()
+            return questions.count <= answers.count ? answers[questions.count - 1] : nil
+        }
+        return questions
+    }
+
     @Test("on a terminal, a wrong result can be edited again or given up")
     func again() async throws {
         let harness = CommandHarness(["port": 81])
-        let questions = Mutex(0)
+        var questions = Counter()
         // The first run of the editor makes the value wrong, the second one right.
         let toggle = "sed -i -e 's/: 81$/: 0/;t' -e 's/: 0$/: 84/'"
-        let corrected = try await edit(harness, editor: toggle) { console in
-            console.isInputTerminal = true
-            console.isErrorTerminal = true
-            console.readAnswer = {
-                questions.withLock { $0 += 1 }
-                return ""
-            }
-        }
+        let corrected = try await edit(harness, editor: toggle) { questions = answer("", on: &$0) }
         #expect(corrected.code == 0)
-        #expect(questions.withLock { $0 } == 1)
+        #expect(questions.count == 1)
         #expect(harness.suite.snapshot() == ["port": 84])
-        for answer in ["n", nil] {
-            let givenUp = try await edit(harness, editor: "sed -i s/84/0/", isKept: true) { console in
-                console.isInputTerminal = true
-                console.isErrorTerminal = true
-                console.readAnswer = { answer }
+        for isAnswered in [true, false] {
+            let givenUp = try await edit(harness, editor: "sed -i s/84/0/", isKept: true) {
+                questions = isAnswered ? answer("n", on: &$0) : answer(on: &$0)
             }
             #expect(givenUp.code == 65)
+            #expect(questions.count == 1)
         }
         #expect(harness.suite.snapshot() == ["port": 84])
     }
@@ -187,33 +192,22 @@ struct EditCommandTests {
         let port = Setting("port", default: 8080, suite: harness.suite)
         let limit = Setting("limit", default: 10, suite: harness.suite)
         harness.catalog.require("the limit is less than the port", limit, port) { $0 < $1 }
-        let questions = Mutex(0)
-        func prepare(_ console: inout CommandConsole, answers: [String]) {
-            questions.withLock { $0 = 0 }
-            console.isInputTerminal = true
-            console.isErrorTerminal = true
-            console.readAnswer = {
-                questions.withLock { count in
-                    defer { count += 1 }
-                    return answers[count]
-                }
-            }
-        }
+        var questions = Counter()
         let corrected = try await edit(harness, editor: "sed -i -e 's/: 81/: 4/;t' -e 's/: 4/: 84/'") {
-            prepare(&$0, answers: ["y"])
+            questions = answer("y", on: &$0)
         }
         #expect(corrected.code == 0)
         #expect(corrected.errors.contains("the limit is less than the port"))
-        #expect(questions.withLock { $0 } == 1)
+        #expect(questions.count == 1)
         #expect(harness.suite.snapshot() == ["port": 84, "limit": 5])
         let givenUp = try await edit(harness, editor: "sed -i 's/: 84/: 4/'", isKept: true) {
-            prepare(&$0, answers: ["y", "n"])
+            questions = answer("y", "n", on: &$0)
         }
         #expect(givenUp.code == 65)
-        #expect(questions.withLock { $0 } == 2)
+        #expect(questions.count == 2)
         // The editor does not start again after the refusal.
         let failed = try await edit(harness, editor: "sed -i '/: 4,/q5;s/: 84/: 4/'", isKept: true) {
-            prepare(&$0, answers: ["y"])
+            questions = answer("y", on: &$0)
         }
         #expect(failed.code == 69)
         #expect(harness.suite.snapshot() == ["port": 84, "limit": 5])
@@ -250,16 +244,16 @@ struct EditCommandTests {
     @Test("after a value changed meanwhile, editing again on a terminal replaces it knowingly, and only it")
     func knownConflicts() async throws {
         let harness = CommandHarness(["port": 81, "ratio": 1.5])
+        var questions = Counter()
         let result = try await edit(harness, editor: "sed -i s/81/82/") { console in
             whileEditing(&console) {
                 harness.suite[storedValueFor: "port"] = 83
                 harness.suite[storedValueFor: "ratio"] = 2.5
             }
-            console.isInputTerminal = true
-            console.isErrorTerminal = true
-            console.readAnswer = { "y" }
+            questions = answer("y", on: &console)
         }
         #expect(result.code == 0)
+        #expect(questions.count == 1)
         #expect(result.errors.contains("changed 'port' since"))
         #expect(harness.suite.snapshot() == ["port": 82, "ratio": 2.5])
     }

@@ -81,9 +81,7 @@ struct TransferCommandTests {
         #expect(suites.map { $0.snapshot() } == [["a": 2], ["b": 3], [:]])
         try await withTemporaryDirectory { directory in
             for (editor, value) in [("touch", 3), ("sed -i 's/: 3/: 4/'", 4)] as [(String, StoredValue)] {
-                var harness = harness
-                harness.console.variable = { ["TMPDIR": directory, "EDITOR": editor][$0] }
-                #expect(await harness.run("edit").code == 0)
+                #expect(await harness.with(editor: editor, in: directory).run("edit").code == 0)
                 #expect(suites.map { $0.snapshot() } == [["a": 2], ["b": value], [:]])
             }
         }
@@ -122,9 +120,7 @@ struct TransferCommandTests {
         #expect(await other.with(input: "{\"\(key)\": [\"two\"]}").run("import", "-", "--replace").code == 0)
         #expect(other.suite.snapshot() == [key: ["two"]])
         try await withTemporaryDirectory { directory in
-            var editing = harness
-            editing.console.variable = { ["TMPDIR": directory, "EDITOR": "echo '{}' >"][$0] }
-            #expect(await editing.run("edit", "--force").code == 0)
+            #expect(await harness.with(editor: "echo '{}' >", in: directory).run("edit", "--force").code == 0)
         }
         #expect(harness.suite.snapshot() == [key: ["one"]])
     }
@@ -140,9 +136,7 @@ struct TransferCommandTests {
             #expect(pool.values != [30, 20])
             let harness = CommandHarness(suite, pool.catalog)
             #expect(await harness.run("export").output == "{\n  \"least\": 30,\n  \"most\": 20\n}\n")
-            var editing = harness
-            editing.console.variable = { ["TMPDIR": directory, "EDITOR": "sed -i s/30/10/"][$0] }
-            let edited = await editing.run("edit")
+            let edited = await harness.with(editor: "sed -i s/30/10/", in: directory).run("edit")
             #expect(edited.code == 0, "\(edited.errors)")
             #expect(pool.values == [10, 20])
         }

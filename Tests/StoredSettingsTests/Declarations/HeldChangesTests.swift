@@ -264,12 +264,10 @@ struct HeldChangesTests {
     func addedLater() async {
         let suite = SettingsSuite.inMemory(["a": 30, "b": 3], reporter: reporter)
         let (a, b) = (Setting("a", default: 1, suite: suite), Setting("b", default: 10, suite: suite))
-        let seen = Mutex<[Int]>([])
-        let observation = b.observe { change in seen.withLock { $0.append(change.new) } }
+        let seen = ObservedChanges(of: b)
         #expect(b.value == 3)
         SettingsCatalog(a, b).require("a is at most b", a, b) { $0 <= $1 }
-        await eventually("the default is delivered") { seen.withLock { $0 } == [10] }
+        await eventually("the default is delivered") { seen.new == [10] }
         #expect(reporter.errors.map(\.code) == [.requirementNotMet])
-        withExtendedLifetime(observation) {}
     }
 }

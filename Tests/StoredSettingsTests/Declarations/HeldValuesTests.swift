@@ -191,19 +191,17 @@ struct HeldValuesTests {
                     reporter: reporter
                 )
             )
-            let seen = Mutex<[Int]>([])
-            let observation = pool.$least.observe { change in seen.withLock { $0.append(change.new) } }
+            let seen = ObservedChanges(of: pool.$least)
             #expect(pool.values == [5, 40])
             try path.replaceFile(with: #"{"most": 3}"#)
             await eventually("the default is used") { pool.values == [1, 3] }
             await eventually("the error is reported") { reporter.errors.map(\.code) == [.requirementNotMet] }
             // Otherwise, an observer that runs late would find no change.
-            await eventually("the first change is delivered") { seen.withLock { $0 } == [1] }
+            await eventually("the first change is delivered") { seen.new == [1] }
             try path.replaceFile(with: #"{"most": 50}"#)
             await eventually("the stored value is used again") { pool.values == [5, 50] }
             await eventually("the recovery is reported") { reporter.recoveries.count == 1 }
-            await eventually("both changes are delivered") { seen.withLock { $0 } == [1, 5] }
-            withExtendedLifetime(observation) {}
+            await eventually("both changes are delivered") { seen.new == [1, 5] }
         }
     }
 }

@@ -2,7 +2,6 @@
 
 import Foundation
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -45,8 +44,7 @@ struct BaseSuiteTests {
     func streams() async throws {
         let fleet = SettingsSuite.inMemory(["port": 1])
         let port = Setting("port", default: 0, suite: suite(over: fleet))
-        let seen = Mutex<[[Int]]>([])
-        let observation = port.observe { change in seen.withLock { $0.append([change.old, change.new]) } }
+        let seen = ObservedChanges(of: port)
         var values = port.values.makeAsyncIterator()
         #expect(await values.next() == 1)
         try await fleet.setStoredValue(2, forKey: "port")
@@ -57,12 +55,11 @@ struct BaseSuiteTests {
         try await fleet.setStoredValue(4, forKey: "port")
         try await port.set(5)
         #expect(await values.next() == 5)
-        await eventually("the observer has received the last change") { seen.withLock { $0.last?.last } == 5 }
+        await eventually("the observer has received the last change") { seen.new.last == 5 }
         // Changes that arrive faster than the observer runs are merged.
-        let all = seen.withLock { $0 }
+        let all = seen.pairs
         #expect(all.first?.first == 1 && zip(all, all.dropFirst()).allSatisfy { $0.last == $1.first })
         #expect(!all.joined().contains(4))
-        observation.invalidate()
     }
 
     @Test("a change by another process reaches streams and reads")

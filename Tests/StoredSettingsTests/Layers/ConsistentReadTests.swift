@@ -62,12 +62,10 @@ struct ConsistentReadTests {
 
         let observed = try LayeredLevel(1, unusable: 99)
         #expect(observed.setting.value == 1)
-        let seen = Mutex<[Int]>([])
-        let observation = observed.setting.observe { change in seen.withLock { $0 += [change.old, change.new] } }
+        let seen = ObservedChanges(of: observed.setting)
         try observed.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
-        await eventually("the observer has received the last change") { seen.withLock { $0.last == 3 } }
-        #expect(seen.withLock { $0 } == [1, 3])
-        observation.invalidate()
+        await eventually("the observer has received the last change") { seen.new.last == 3 }
+        #expect(seen.pairs == [[1, 3]])
     }
 
     @Test("a stream of several settings has no such value, and repeats none")

@@ -118,8 +118,7 @@ struct LayerChangeTests {
             let port = Setting("port.json", default: 0, suite: layer.suite(directory, reporter))
             let first = change.isCreation ? 0 : 1
             #expect(unwatched.value == first)
-            let seen = Mutex<[[Int]]>([])
-            let observation = port.observe { change in seen.withLock { $0.append([change.old, change.new]) } }
+            let seen = ObservedChanges(of: port)
             var values = port.values.makeAsyncIterator()
             var changes = port.changes().makeAsyncIterator()
             #expect(await values.next() == first)
@@ -133,7 +132,6 @@ struct LayerChangeTests {
                 await eventually("the change is read") {
                     port.value == change.result && unwatched.value == change.result
                 }
-                observation.invalidate()
                 return
             }
 
@@ -141,11 +139,10 @@ struct LayerChangeTests {
             let delivered = await changes.next()
             #expect([delivered?.old, delivered?.new] == [first, change.result])
             #expect(delivered?.origin == .external)
-            await eventually("the observer is called") { seen.withLock { $0.count } > 0 }
-            #expect(seen.withLock(\.self) == [[first, change.result]])
+            await eventually("the observer is called") { !seen.pairs.isEmpty }
+            #expect(seen.pairs == [[first, change.result]])
             #expect(port.value == change.result)
             await eventually("a read is current without a subscriber") { unwatched.value == change.result }
-            observation.invalidate()
         }
     }
 
@@ -219,8 +216,7 @@ struct LayerChangeTests {
         try await withLayer(#"{ "old": 1 }"#, reporter: reporter) { suite, path in
             let suite = suite.observable()
             let port = Setting("port", default: 0, suite: suite, traits: .renamed(from: "old"))
-            let seen = Mutex<[Int]>([])
-            let observation = port.observe { change in seen.withLock { $0.append(change.new) } }
+            let seen = ObservedChanges(of: port)
             var values = port.values.makeAsyncIterator()
             #expect(await values.next() == 1)
             let isNotified = Flag()
@@ -232,10 +228,9 @@ struct LayerChangeTests {
             try path.replaceFile(with: #"{ "old": 2 }"#)
             #expect(await values.next() == 2)
             await eventually("the tracking is notified") { isNotified.isSet }
-            await eventually("the observer is called") { seen.withLock { $0 == [2] } }
+            await eventually("the observer is called") { seen.new == [2] }
             try path.replaceFile(with: #"{ "old": 2, "port": 3 }"#)
             #expect(await values.next() == 3)
-            observation.invalidate()
         }
     }
 

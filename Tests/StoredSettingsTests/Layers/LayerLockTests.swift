@@ -59,8 +59,7 @@ struct LayerLockTests {
                 reporter: reporter
             )
             let port = Setting("port", default: 0, suite: suite)
-            let seen = Mutex<[Int]>([])
-            let observation = port.observe { change in seen.withLock { $0.append(change.new) } }
+            let seen = ObservedChanges(of: port)
             #expect(port.value == 1)
             let read = Mutex<String?>(nil)
             action.withLock { action in
@@ -72,10 +71,9 @@ struct LayerLockTests {
             }
             store.isReporting.withLock { $0 = true }
             try write(2)
-            await eventually("the change is delivered") { seen.withLock { $0.last } == 2 }
+            await eventually("the change is delivered") { seen.new.last == 2 }
             await eventually("the reporter has read") { read.withLock { $0 } == "none" }
             store.isReporting.withLock { $0 = false }
-            observation.invalidate()
         }
     }
 

@@ -153,9 +153,7 @@ struct ManagedValueTests {
                 #expect(result.code == 77, "\(arguments)")
                 #expect(result.errors.contains(file))
             }
-            var editing = harness
-            editing.console.variable = { ["TMPDIR": directory, "EDITOR": "sed -i s/5/6/"][$0] }
-            #expect(await editing.run("edit").code == 77)
+            #expect(await harness.with(editor: "sed -i s/5/6/", in: directory).run("edit").code == 77)
             #expect(store.contents() == ["port": 5, "free": 1])
             // What only another suite manages can be changed.
             try await plain.transaction { $0[free] = 3 }

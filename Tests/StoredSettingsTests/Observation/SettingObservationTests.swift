@@ -175,15 +175,12 @@ struct SettingObservationTests {
     @Test("a change in delivery when the suite is finished is received")
     func lastChange() async {
         let suite = SettingsSuite.inMemory(["port": 1])
-        let received = Mutex<[Int]>([])
-        let observation = Setting("port", default: 0, suite: suite)
-            .observe { change in received.withLock { $0.append(change.new) } }
+        let received = ObservedChanges(of: Setting("port", default: 0, suite: suite))
         let change = StoreChange(key: "port", old: 1, new: 2)
         let delivery = suite.engine.record(StoreCommit(changes: [change], origin: .external))
         await suite.finish()
         delivery.perform()
-        await eventually("the change is received") { received.withLock { $0 } == [2] }
-        _ = consume observation
+        await eventually("the change is received") { received.new == [2] }
     }
 
     @Test("a failure is reported on the thread that finds it")

@@ -21,7 +21,7 @@ struct WithoutPropagationTests {
 
     @Test("Row 31: a change without propagation is read at once, calls no observer, and is the next change's old value")
     func observers() throws {
-        let observation = port.observe { [log] in log.add([$0.old, $0.new]) }
+        let seen = ObservedChanges(of: port)
         port.value = 2
         try suite.withoutPropagation {
             port.value = 3
@@ -32,16 +32,15 @@ struct WithoutPropagationTests {
             try suite.setStoredValue(7, forKey: "port")
         }
         #expect(port.value == 7)
-        #expect(log.all == [[1, 2]])
+        #expect(seen.pairs == [[1, 2]])
         port.value = 8
-        #expect(log.all == [[1, 2], [7, 8]])
-        observation.invalidate()
+        #expect(seen.pairs == [[1, 2], [7, 8]])
     }
 
     @Test("a change of a renamed setting without propagation is the next change's old value, also in a stream")
     func renamed() async throws {
         let port = Setting("port", default: 1, suite: suite, traits: .renamed(from: "oldPort"))
-        let observation = port.observe { [log] in log.add([$0.old, $0.new]) }
+        let seen = ObservedChanges(of: port)
         var values = port.values.makeAsyncIterator()
         #expect(await values.next() == 1)
         port.value = 2
@@ -49,8 +48,7 @@ struct WithoutPropagationTests {
         suite.withoutPropagation { port.value = 3 }
         try await port.reset()
         #expect(await values.next() == 1)
-        #expect(log.all == [[1, 2], [3, 1]])
-        withExtendedLifetime(observation) {}
+        #expect(seen.pairs == [[1, 2], [3, 1]])
     }
 
     @Test("Row 31: a change without propagation reaches no stream of a setting or a suite")
@@ -94,7 +92,7 @@ struct WithoutPropagationTests {
     @Test("a change after a block that throws is propagated")
     func throwing() {
         struct Failure: Error {}
-        let observation = port.observe { [log] in log.add([$0.old, $0.new]) }
+        let seen = ObservedChanges(of: port)
         #expect(throws: Failure.self) {
             try suite.withoutPropagation {
                 port.value = 2
@@ -102,13 +100,12 @@ struct WithoutPropagationTests {
             }
         }
         port.value = 3
-        #expect(log.all == [[2, 3]])
-        withExtendedLifetime(observation) {}
+        #expect(seen.pairs == [[2, 3]])
     }
 
     @Test("changes by tasks that the block starts are not propagated until it returns")
     func tasks() async {
-        let observation = port.observe { [log] in log.add([$0.old, $0.new]) }
+        let seen = ObservedChanges(of: port)
         let (isOver, waiting) = AsyncStream.makeStream(of: Void.self)
         let lateTask = await suite.withoutPropagation {
             await withTaskGroup(of: Void.self) { group in
@@ -121,25 +118,23 @@ struct WithoutPropagationTests {
                 port.value = 4
             }
         }
-        #expect(log.all.isEmpty)
+        #expect(seen.pairs.isEmpty)
         waiting.yield()
         await lateTask.value
-        #expect(log.all == [[3, 4]])
-        withExtendedLifetime(observation) {}
+        #expect(seen.pairs == [[3, 4]])
     }
 
     @Test("a change without propagation that is saved later is not propagated")
     func pendingWrites() throws {
-        let observation = port.observe { [log] in log.add([$0.old, $0.new]) }
+        let seen = ObservedChanges(of: port)
         store.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
         suite.withoutPropagation { port.value = 2 }
         #expect(port.value == 2)
         store.fail(with: nil)
         try suite.synchronize()
-        #expect(log.all.isEmpty)
+        #expect(seen.pairs.isEmpty)
         port.value = 3
-        #expect(log.all == [[2, 3]])
-        withExtendedLifetime(observation) {}
+        #expect(seen.pairs == [[2, 3]])
     }
 
     @Test("changes by others during the block, and earlier pending writes, are propagated")
@@ -178,12 +173,11 @@ struct WithoutPropagationTests {
 
     @Test("a change by a thread without a task is not propagated")
     func threadWithoutTask() throws {
-        let observation = port.observe { [log] in log.add([$0.old, $0.new]) }
+        let seen = ObservedChanges(of: port)
         try onAnotherThread {
             suite.withoutPropagation { port.value = 2 }
             port.value = 3
         }
-        #expect(log.all == [[2, 3]])
-        withExtendedLifetime(observation) {}
+        #expect(seen.pairs == [[2, 3]])
     }
 }

@@ -2,7 +2,6 @@
 
 import StoredSettings
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -49,8 +48,7 @@ struct SuiteArgumentParityTests {
         let settings = SettingsSuite.withStandard(standard) { OtherSuiteSettings(suite: other) }
         var stream = settings.$plain.values.makeAsyncIterator()
         #expect(await stream.next() == 1)
-        let observedValues = Mutex<[Int]>([])
-        let observation = settings.$plain.observe { change in observedValues.withLock { $0.append(change.new) } }
+        let observed = ObservedChanges(of: settings.$plain)
 
         settings.plain = 2
         settings.ranged = 2
@@ -62,7 +60,7 @@ struct SuiteArgumentParityTests {
         try await settings.$plain.update { $0 += 1 }
 
         #expect(await stream.next() == 3)
-        #expect(observedValues.withLock { $0 } == [2, 3])
+        #expect(observed.new == [2, 3])
         #expect(
             other.snapshot() == [
                 "plain": 3, "ranged": 2, "keyed": 2, "bridged": 2, "number": 2, "optional": 2, "text": "2",
@@ -76,7 +74,6 @@ struct SuiteArgumentParityTests {
         settings.optional = nil
         #expect(!other.contains("plain") && !other.contains("optional"))
         #expect(standard.keys.isEmpty)
-        observation.invalidate()
     }
 
     @Test("Row 10: settings with one key in two suites are distinct")

@@ -12,6 +12,23 @@ final class CallLog<Element: Sendable>: Sendable {
     func add(_ element: Element) { elements.withLock { $0.append(element) } }
 }
 
+/// The changes of a setting that an observer has received, in order, for as long as this object exists.
+final class ObservedChanges<Value: Sendable>: Sendable {
+    private let log: CallLog<SettingChange<Value>>
+    private let observation: SettingObservation
+
+    init(of setting: Setting<Value>) {
+        let log = CallLog<SettingChange<Value>>()
+        self.log = log
+        observation = setting.observe { log.add($0) }
+    }
+
+    var new: [Value] { log.all.map(\.new) }
+
+    /// The old and the new values.
+    var pairs: [[Value]] { log.all.map { [$0.old, $0.new] } }
+}
+
 /// A number of calls.
 final class Counter: Sendable {
     private let number = Atomic(0)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -59,16 +58,14 @@ struct DefaultCompletionTests {
     func streams() async throws {
         let suite = suite(["perSecond": 5])
         let pace = Setting("key", default: Pace(), suite: suite)
-        let observed = Mutex<[Pace]>([])
-        let observation = pace.observe { change in observed.withLock { $0.append(change.new) } }
+        let observed = ObservedChanges(of: pace)
         var values = pace.values.makeAsyncIterator()
         #expect(await values.next() == Pace(perSecond: 5))
         try await suite.setStoredValue(["perSecond": 5, "burst": 20], forKey: "key")
         try await suite.setStoredValue(["burst": 9], forKey: "key")
         #expect(await values.next() == Pace(burst: 9))
-        #expect(observed.withLock { $0 } == [Pace(burst: 9)])
+        #expect(observed.new == [Pace(burst: 9)])
         #expect(reporter.errors.isEmpty)
-        observation.invalidate()
     }
 
     @Test("a completed value is validated")
