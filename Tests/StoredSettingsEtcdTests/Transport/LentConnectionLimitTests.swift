@@ -57,39 +57,4 @@ struct LentConnectionLimitTests {
         #expect(dispatcher.interests.count == 1)
         #expect(lent.count == 0)
     }
-
-    @Test("At the limit, no connection is lent while a request waits, and the wish for one is remembered")
-    func wishAtLimit() throws {
-        let lent = LentConnection(lifetime: .seconds(86_400))
-        let gate = BlockingGate()
-        let server = try ScriptedServer { request, answer in
-            if request.body == "first" { gate.wait() }
-            answer.respond("{}")
-        }
-        let dispatcher = Self.dispatcher([try EtcdEndpoint(server.url)], lent)
-        defer {
-            gate.open()
-            dispatcher.end()
-        }
-        func work(until isOver: () -> Bool) {
-            while !isOver() {
-                dispatcher.continueExchanges()
-                var interests = dispatcher.interests
-                SocketCalls.wait(for: &interests, timeout: .milliseconds(1))
-                dispatcher.handle(interests)
-            }
-        }
-        _ = lent.send(SocketTransportTests.request()) { _ in }
-        let exchanges = ["first", "second"].map { Exchange(SocketTransportTests.request($0), isStream: false) }
-        dispatcher.perform(.start(exchanges[0]))
-        work { server.requests.count == 1 }
-        dispatcher.perform(.start(exchanges[1]))
-        dispatcher.continueExchanges()
-        gate.open()
-        work { exchanges[0].isOver }
-        #expect(lent.count == 0)
-        work { exchanges[1].isOver }
-        #expect(lent.count == 1)
-        #expect(server.acceptedConnections == 1)
-    }
 }

@@ -114,7 +114,8 @@ struct LentConnectionTests {
         arguments: Caller.allCases,
         [
             ("silent", EtcdTransportError.Code.timedOut), ("malformed", .malformedResponse),
-            ("length", .malformedResponse), ("truncated", .connectionLost), ("large", .responseTooLarge),
+            ("length", .malformedResponse), ("excess", .malformedResponse), ("truncated", .connectionLost),
+            ("large", .responseTooLarge),
         ]
     )
     func unusableAnswer(caller: Caller, answer: (name: String, code: EtcdTransportError.Code)) async throws {
@@ -123,6 +124,7 @@ struct LentConnectionTests {
             case "silent": answer.waitForEnd()
             case "malformed": answer.send("HTTP/2 200\r\n\r\n")
             case "length": answer.send("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n{}")
+            case "excess": answer.send("HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n{}{")
             case "truncated":
                 answer.send("HTTP/1.1 200 OK\r\nContent-Length: 123\r\n\r\n{}")
                 answer.close()
@@ -146,19 +148,6 @@ struct LentConnectionTests {
         await eventually("the connection is closed") { server.openConnections == 0 }
     }
 
-    @Test("Bytes that arrive with a response are no part of the next one")
-    func excess() async throws {
-        let server = try ScriptedServer { request, answer in
-            if request.body == "{}" { return answer.respond("{}") }
-            answer.send("HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n{}{")
-        }
-        let transport = try SocketTransportTests.transport([server.url])
-        _ = try await Self.send(transport)
-        let error = await SocketTransportTests.error { _ = try await Self.send(transport, "more") }
-        #expect(error?.code == .malformedResponse)
-        #expect(error?.mayHaveArrived == true)
-    }
-
     @Test("Closing the transport ends its requests, and later ones are refused", arguments: Caller.allCases)
     func closing(caller: Caller) async throws {
         let current = Mutex<SocketTransport?>(nil)
@@ -176,19 +165,6 @@ struct LentConnectionTests {
         let later = await SocketTransportTests.error { _ = try await Self.send(transport, by: caller) }
         #expect(later?.code == .closed)
         #expect(later?.mayHaveArrived == false)
-    }
-
-    @Test("A connection is lent only when a caller has needed one")
-    func wish() async throws {
-        let server = try ScriptedServer { $1.respond("{}") }
-        let transport = try SocketTransportTests.transport([server.url])
-        for _ in 1...3 { _ = try await transport.send(SocketTransportTests.request()) }
-        #expect(server.acceptedConnections == 1)
-        #expect(transport.sendBlocking(SocketTransportTests.request()).isUnavailable)
-        _ = try await transport.send(SocketTransportTests.request())
-        #expect(transport.sendBlocking(SocketTransportTests.request()).response != nil)
-        #expect(server.acceptedConnections == 1)
-        #expect(server.requests.count == 5)
     }
 
     @Test("A server that another request has found silent is not used by a blocking caller")

@@ -15,14 +15,6 @@ struct ChangeStateMachineTests {
         StoredValueChange(old: old, new: new, origin: origin)
     }
 
-    @Test("a change that is undone before it is consumed is dropped")
-    func undoing() {
-        var machine = Machine()
-        _ = machine.offer(change(1, 2))
-        _ = machine.offer(change(2, 1))
-        #expect(machine.next() == .suspend)
-    }
-
     @Test("a change that is offered between an offer and its wake is delivered with it")
     func absorbingBeforeWake() {
         var machine = Machine()
@@ -53,14 +45,6 @@ struct ChangeStateMachineTests {
         #expect(machine.next() == .take(change(1, 2)))
         #expect(machine.next() == .end)
         #expect(machine.finish() == .none)
-    }
-
-    @Test("the end resumes a waiting consumer")
-    func finishingWhileWaiting() {
-        var machine = Machine()
-        #expect(machine.suspend(7) == .wait)
-        #expect(machine.finish() == .resume(7, with: nil))
-        #expect(machine.next() == .end)
     }
 
     @Test("finishing between an offer and its wake does not lose the change")

@@ -33,18 +33,4 @@ extension LifetimeTieTests {
             #expect(!isLate.isSet)
         }
     }
-
-    @Test("an observation is not retained if its suite is finished before it is tied")
-    func finished() async {
-        let suite = SettingsSuite.inMemory()
-        let object = FlaggedObject(Flag())
-        weak var observation: SettingObservation?
-        await suite.finish()
-        do {
-            observation = Setting("key", default: 0, suite: suite).observe { _ in }.tieToLifetime(of: object)
-        }
-        // A thread that iterates over the ties may hold it briefly.
-        await eventually("the observation is released") { observation == nil }
-        withExtendedLifetime(object) {}
-    }
 }

@@ -94,17 +94,6 @@ struct SuiteValuesTests {
         #expect(await iterator.next() == nil)
     }
 
-    @Test("a loop in a canceled task ends without a value")
-    func canceledTask() async {
-        let loop = Task { [suite, host, port] in
-            withUnsafeCurrentTask { $0?.cancel() }
-            var count = 0
-            for await _ in suite.values(of: host, port) { count += 1 }
-            return count
-        }
-        #expect(await within { await loop.value } == 0)
-    }
-
     @Test("a setting of another suite is reported, and its changes add no element")
     func otherSuite() async throws {
         let foreign = Setting("port", default: 5, suite: .inMemory())

@@ -8,21 +8,22 @@ import Testing
 
 @Suite("Encoded defaults")
 struct EncodedDefaultTests {
-    /// A type that counts how often its default is encoded, and refuses it on request.
+    /// A type that counts how often its default is encoded, and refuses it or loses a member on request.
     private struct Counted: Codable, StoredValueConvertible {
         final class Count: Sendable {
             let encoded = Mutex(0)
             let computed = Mutex(0)
         }
+        enum Fault { case refusal, loss }
         struct Refused: Error {}
         private enum CodingKeys: CodingKey { case a, b }
 
         var a = 1
         var b = 2
         var count: Count?
-        var isRefused = false
+        var fault: Fault?
 
-        init(count: Count, isRefused: Bool = false) { (self.count, self.isRefused) = (count, isRefused) }
+        init(count: Count, fault: Fault? = nil) { (self.count, self.fault) = (count, fault) }
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -32,9 +33,10 @@ struct EncodedDefaultTests {
 
         func encode(to encoder: any Encoder) throws {
             count?.encoded.withLock { $0 += 1 }
-            guard !isRefused else { throw Refused() }
+            guard fault != .refusal else { throw Refused() }
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(a, forKey: .a)
+            guard fault != .loss else { return try container.encode("not a number", forKey: .b) }
             try container.encode(b, forKey: .b)
         }
     }
@@ -67,39 +69,17 @@ struct EncodedDefaultTests {
         #expect(reporter.errors.isEmpty)
     }
 
-    @Test("the error of a missing member remains if the default cannot be encoded")
-    func refusedDefault() throws {
-        let setting = Setting("key", default: Counted(count: count, isRefused: true), suite: suite(["a": 3]))
-        #expect(setting.value.a == 1)
-        let error = try #require(reporter.errors.first)
-        #expect(error.fact == "expected a value under 'b', found a dictionary without one")
-        #expect(encoded == 1)
-    }
-
-    @Test("the error of a missing member remains if the default's own form of it cannot be decoded")
-    func lossyDefault() throws {
-        struct Lossy: Codable, StoredValueConvertible {
-            private enum CodingKeys: CodingKey { case a, b }
-            var a = 1
-            var b = 2
-
-            init() {}
-            init(from decoder: any Decoder) throws {
-                let container = try decoder.container(keyedBy: CodingKeys.self)
-                a = try container.decode(Int.self, forKey: .a)
-                b = try container.decode(Int.self, forKey: .b)
-            }
-            func encode(to encoder: any Encoder) throws {
-                var container = encoder.container(keyedBy: CodingKeys.self)
-                try container.encode(a, forKey: .a)
-                try container.encode("not a number", forKey: .b)
-            }
-        }
-        let setting = Setting("key", default: Lossy(), suite: suite(["a": 3]))
+    @Test(
+        "the error of a missing member remains if the default cannot be encoded, or its form of it cannot be decoded",
+        arguments: [Counted.Fault.refusal, .loss]
+    )
+    private func refusedDefault(fault: Counted.Fault) throws {
+        let setting = Setting("key", default: Counted(count: count, fault: fault), suite: suite(["a": 3]))
         #expect(setting.value.a == 1)
         let error = try #require(reporter.errors.first)
         #expect(error.fact == "expected a value under 'b', found a dictionary without one")
         #expect(error.path.isEmpty)
+        #expect(encoded == 1)
     }
 
     @Test("an error of another decoding, which the type has started, adds nothing to the whole value")
