@@ -88,7 +88,7 @@ struct CompletionTests {
             try (home + "/script").overwriteFile(with: script + "\n")
             let directory = URL(fileURLWithPath: try Surroundings.program(program)).deletingLastPathComponent().path
             let variables = ["SCRIPT": home + "/script", "PATH": "\(directory):/usr/bin:/bin", "HOME": home]
-            let run = try ExampleProgram(at: shell, arguments, home: home, variables: variables)
+            let run = try ExampleProgram(shell, arguments, home: home, variables: variables)
             #expect(await run.exitCode() == 0)
             #expect(run.errors == "")
             return run.lines

@@ -291,7 +291,7 @@ struct DoctorTests {
                 chmod(home + "/acme", mode_t(mode))
                 let before = try snapshot(of: home + "/acme")
                 let arguments = ["--reuid=65534", "--regid=65534", "--clear-groups", tool, file, "doctor", "--json"]
-                let program = try ExampleProgram(at: "/usr/bin/setpriv", arguments, home: home)
+                let program = try ExampleProgram("/usr/bin/setpriv", arguments, home: home)
                 let code = await program.exitCode()
                 // The tool itself may be in a directory that the other user cannot enter.
                 guard code != 127, !program.errors.contains("failed to execute") else { return }
@@ -375,7 +375,7 @@ struct DoctorTests {
             ] {
                 let script = "{ \(command); } || exit 99; '\(tool)' acme doctor --json"
                 let program = try ExampleProgram(
-                    at: "/usr/bin/unshare",
+                    "/usr/bin/unshare",
                     arguments + ["/bin/sh", "-c", script],
                     home: home,
                     variables: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]

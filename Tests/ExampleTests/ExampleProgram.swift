@@ -9,11 +9,11 @@ import Testing
 final class ExampleProgram {
     private let process: ChildProcess
 
-    /// Starts a program.
+    /// Starts a program of the package, or the one with a path.
     ///
     /// The output goes to files, so that the program never waits for a reader, unless the test reads it.
-    convenience init(
-        _ name: String,
+    init(
+        _ program: String,
         _ arguments: [String] = [],
         home: String,
         variables: [String: String] = [:],
@@ -21,29 +21,8 @@ final class ExampleProgram {
         output: FileHandle? = nil,
         errors: FileHandle? = nil
     ) throws {
-        try self.init(
-            at: Surroundings.program(name),
-            arguments,
-            home: home,
-            variables: variables,
-            input: input,
-            output: output,
-            errors: errors
-        )
-    }
-
-    /// Starts the program with a path.
-    init(
-        at path: String,
-        _ arguments: [String],
-        home: String,
-        variables: [String: String] = [:],
-        input: ChildProcess.Input = .none,
-        output: FileHandle? = nil,
-        errors: FileHandle? = nil
-    ) throws {
         process = try ChildProcess(
-            [path] + arguments,
+            [program.hasPrefix("/") ? program : Surroundings.program(program)] + arguments,
             environment: ["STORED_SETTINGS_HOME": home].merging(variables) { $1 },
             input: input,
             output: output?.fileDescriptor,

@@ -77,26 +77,6 @@ struct QuickstartTests {
         }
     }
 
-    @Test(
-        "an invalid command is rejected and stores nothing",
-        arguments: [
-            (["get", "prot"], "there is no setting 'prot'; the settings are port, "),
-            (["set", "prot", "1"], "there is no setting 'prot'; the settings are port, "),
-            (["reset", "prot"], "there is no setting 'prot'; the settings are port, "),
-            (["set", "port"], "usage: quickstart "),
-            (["get", "port", "9090"], "usage: quickstart "),
-            (["set", "port", "9090", "now"], "usage: quickstart "),
-            (["port"], "usage: quickstart "),
-        ]
-    )
-    func misusing(arguments: [String], message: String) async throws {
-        try await withTemporaryDirectory { home in
-            let errors = try await runRefused(arguments, home: home)
-            #expect(errors.hasPrefix("quickstart: \(message)"))
-            #expect(try await run([], home: home).last == "run 1")
-        }
-    }
-
     @discardableResult
     private func run(_ arguments: [String], home: String) async throws -> [String] {
         try await output(of: "quickstart", arguments, home: home)

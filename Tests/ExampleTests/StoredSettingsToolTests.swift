@@ -45,7 +45,7 @@ struct StoredSettingsToolTests {
             let tool = try Surroundings.program("stored-settings")
             for (editor, code) in [("sed -i s/80/81/", Int32(0)), ("false", 69)] {
                 let edit = try ExampleProgram(
-                    at: "/bin/bash",
+                    "/bin/bash",
                     ["-c", "trap '' CHLD; exec \"$0\" acme edit", tool],
                     home: home,
                     variables: ["EDITOR": editor, "PATH": "/usr/bin:/bin"]

@@ -84,7 +84,7 @@ struct TerminalTests {
             let editor = try editor(in: home, onSignal: "echo '{\"retries\": 7}' > \"$1\"; exit 0", signal: "INT")
             let terminal = try PseudoTerminal(columns: 80)
             let program = try ExampleProgram(
-                at: Self.setsid,
+                Self.setsid,
                 ["--ctty", "--wait", try Surroundings.program("tool"), "config", "edit"],
                 home: home,
                 variables: ["EDITOR": "'\(editor)'", "TMPDIR": home, "PATH": "/usr/bin:/bin"],

@@ -42,24 +42,6 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("a value that equals the registered default is stored, and stays so when all is looked at again")
-        func equalToRegistered() async throws {
-            try await withDomain { domain in
-                let key = "registered-\(UUID().uuidString)"
-                let defaults = try domain.open()
-                defaults.register(defaults: [key: 1])
-                let suite = SettingsSuite(userDefaults: defaults, reporter: reporter)
-                #expect(suite.storedValue(forKey: key) == nil)
-                try await suite.setStoredValue(1, forKey: key)
-                for _ in 1...2 {
-                    #expect(suite.snapshot()[key] == 1)
-                    #expect(suite.contains(key))
-                    try await suite.synchronize()
-                }
-                #expect(reporter.errors.isEmpty)
-            }
-        }
-
         @Test("a read while a commit writes neither waits for Foundation nor takes what is written for another's")
         func readWhileWriting() async throws {
             try await withDomain { domain in

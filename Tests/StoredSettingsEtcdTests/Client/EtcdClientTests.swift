@@ -129,19 +129,6 @@ struct EtcdClientTests {
         #expect(error?.mayHaveHappened == isUnavailable)
     }
 
-    @Test("A transaction that exceeds a limit of etcd is not sent")
-    func limits() async throws {
-        let server = try ScriptedServer { $1.respond("{}") }
-        let client = try Self.client(server)
-        let puts = (0..<129).map { EtcdOperation.put([UInt8($0)], []) }
-        let many = await Self.error { _ = try await client.execute(EtcdTransaction(if: [], then: puts)) }
-        #expect(many?.code == .tooManyOperations && many?.mayHaveHappened == false)
-        let large = EtcdOperation.put([1], [UInt8](repeating: 0, count: 1_572_864))
-        let size = await Self.error { _ = try await client.execute(EtcdTransaction(if: [], then: [large])) }
-        #expect(size?.code == .requestTooLarge && size?.mayHaveHappened == false)
-        #expect(server.requests.isEmpty)
-    }
-
     @Test("A page that is too large is requested again with fewer keys, and all pages are of one revision")
     func pages() async throws {
         let server = try ScriptedServer { request, answer in

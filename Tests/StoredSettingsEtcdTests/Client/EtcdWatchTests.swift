@@ -53,21 +53,6 @@ struct EtcdWatchTests {
         await eventually("the connection is closed") { server.openConnections == 0 }
     }
 
-    @Test("The error of the receiver is thrown as it is")
-    func receiverError() async throws {
-        struct Enough: Error {}
-        let server = try ScriptedServer { _, answer in
-            answer.beginStream()
-            answer.sendChunk(WatchReaderTests.created)
-            answer.waitForEnd()
-        }
-        let client = try EtcdClientTests.client(server)
-        await #expect(throws: Enough.self) {
-            try await client.watch(EtcdKeyRange(key: [97]), from: 6) { _ in throw Enough() }
-        }
-        await eventually("the connection is closed") { server.openConnections == 0 }
-    }
-
     @Test("A watch that is refused because of its token is begun again once, with a new one")
     func token() async throws {
         let refusal =

@@ -120,16 +120,4 @@ struct RequestTests {
         table.didLookUp(0, .failure("no answer"), later)
         #expect(table.addresses(of: 0, later) == .known([new]))
     }
-
-    @Test("A numeric address is never looked up")
-    func numericAddress() throws {
-        var table = EndpointTable([try EtcdEndpoint("http://127.0.0.1:2379")])
-        let lookup = table.beginLookup(of: 0, .now)?.host
-        #expect(lookup == nil)
-        guard case .known(let addresses) = table.addresses(of: 0, .now) else {
-            Issue.record("the address is not known")
-            return
-        }
-        #expect(addresses.count == 1)
-    }
 }

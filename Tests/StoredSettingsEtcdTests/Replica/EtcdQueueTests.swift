@@ -41,6 +41,15 @@ struct EtcdQueueTests {
         }
     }
 
+    /// Sends the assignments that wait, and returns the contents after them.
+    private static func settledContents(of store: EtcdStore) async throws -> [String: StoredValue] {
+        try await blocking {
+            try store.synchronize()
+            try store.refresh()
+        }
+        return store.contents()
+    }
+
     @Test("The last assignment wins, also if it was made by a process that has taken over earlier ones")
     func generations() async throws {
         try await withTemporaryDirectory { directory in
@@ -48,11 +57,7 @@ struct EtcdQueueTests {
             try await Self.assign("0,1", to: "a", prefix, in: directory)
             try await Self.assign("9", to: "a,b", prefix, in: directory)
             let store = try await Self.store(prefix, in: directory)
-            try await blocking {
-                try store.synchronize()
-                try store.refresh()
-            }
-            #expect(store.contents() == ["a": 9, "b": 9])
+            #expect(try await Self.settledContents(of: store) == ["a": 9, "b": 9])
             store.close()
         }
     }
@@ -64,11 +69,7 @@ struct EtcdQueueTests {
             try await Self.assign("7", to: "a", first, in: directory)
             for (prefix, expected): (String, [String: StoredValue]) in [(second, [:]), (first, ["a": 7])] {
                 let store = try await Self.store(prefix, in: directory)
-                try await blocking {
-                    try store.synchronize()
-                    try store.refresh()
-                }
-                #expect(store.contents() == expected)
+                #expect(try await Self.settledContents(of: store) == expected)
                 store.close()
             }
         }
@@ -91,11 +92,7 @@ struct EtcdQueueTests {
             let observer = ReplicaTrial.Observer()
             let second = EtcdStore(other, prefix: "p", replicaFile: "\(directory)/replica.json")
             second.setObserver(observer)
-            try await blocking {
-                try second.synchronize()
-                try second.refresh()
-            }
-            #expect(second.contents() == [:])
+            #expect(try await Self.settledContents(of: second) == [:])
             await eventually("the loss is reported") {
                 observer.errors.withLock { $0.map(\.code) }.contains(.pendingWriteDropped)
             }
@@ -129,11 +126,7 @@ struct EtcdQueueTests {
             let observer = ReplicaTrial.Observer()
             let second = EtcdStore(etcd, prefix: "p", replicaFile: "\(directory)/replica.json")
             second.setObserver(observer)
-            try await blocking {
-                try second.synchronize()
-                try second.refresh()
-            }
-            #expect(second.contents() == ["a": 2])
+            #expect(try await Self.settledContents(of: second) == ["a": 2])
             await eventually("the loss is reported") {
                 observer.errors.withLock { $0.map(\.code) }.contains(.pendingWriteDropped)
             }
@@ -166,11 +159,7 @@ struct EtcdQueueTests {
             }
             await start
             #expect(store.contents() == ["a": 2, "b": 2])
-            try await blocking {
-                try store.synchronize()
-                try store.refresh()
-            }
-            #expect(store.contents() == ["a": 2, "b": 2])
+            #expect(try await Self.settledContents(of: store) == ["a": 2, "b": 2])
             store.close()
         }
     }

@@ -190,17 +190,4 @@ struct CommitLogTests {
         #expect(CommitLog(Array(repeating: 0x20, count: 5_000)).ids == [])
         #expect(CommitLog(Array("a b ".utf8) + [UInt8](repeating: 0x61, count: 5_000)).ids.count == 3)
     }
-
-    @Test("A log continues another one if it shows all commits since")
-    func continuation() {
-        let log = CommitLog(Array("c b a".utf8))
-        #expect(log.continues(log) && log.continues(CommitLog(Array("a".utf8))) && log.continues(CommitLog()))
-        #expect(!log.continues(CommitLog(Array("d c b a".utf8))))
-        #expect(!log.continues(CommitLog(Array("b x".utf8))))
-        var long = log
-        for number in 0..<CommitLog.capacity { long = long.adding("\(number)") }
-        #expect(!long.continues(log))
-        // The first commits may be missing.
-        #expect(!long.continues(CommitLog()))
-    }
 }

@@ -115,26 +115,6 @@ struct SocketTransportTests {
         #expect(server.requests.count == 20)
     }
 
-    @Test("Bytes after a response end the connection and are not taken for the next response")
-    func excess() async throws {
-        let server = try ScriptedServer { request, answer in
-            // At once: bytes that arrive after the next request was sent cannot be told from its response.
-            answer.send(
-                "HTTP/1.1 200 OK\r\nContent-Length: \(request.body.utf8.count)\r\n\r\n\(request.body)"
-                    + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
-            )
-        }
-        let transport = try Self.transport([server.url])
-        for number in 0..<20 {
-            do {
-                let response = try await transport.send(Self.request("\(number)"))
-                #expect(response.body == Array("\(number)".utf8))
-            } catch let error as EtcdTransportError {
-                #expect(error.code == .malformedResponse)
-            }
-        }
-    }
-
     @Test("Canceling the task ends a request at once, and closes its connection")
     func cancellation() async throws {
         let server = try ScriptedServer { $1.waitForEnd() }

@@ -48,13 +48,6 @@ struct CatalogValidationTests {
         }
     }
 
-    @Test("is silent without a problem")
-    func valid() async throws {
-        let file = #"{"port": 1, "level": "debug", "hosts": [], "storedSettings.migrations": ["one"]}"#
-        #expect(try await problems(file, ["ACME_WORKERS": "2", "OTHER": "x"], "--port", "3") == [])
-        #expect(reporter.errors.isEmpty)
-    }
-
     @Test("throws one error with all problems and their places")
     func all() async throws {
         let file = """

@@ -162,13 +162,8 @@ struct HeldChangesTests {
     @Test("a change that a reporter makes, or a task that it starts, is checked", arguments: [true, false])
     func reporterChanges(inTask: Bool) async throws {
         // What the next report does: it sets a value, or begins a task that does.
-        let action = Mutex<(@Sendable () -> Void)?>(nil)
-        let reporter = CallingReporter { _ in
-            action.withLock { action in
-                defer { action = nil }
-                return action
-            }?()
-        }
+        let action = NextAction()
+        let reporter = CallingReporter { _ in #expect(throws: Never.self) { try action.perform() } }
         try await withPoolProcess(reporter) { process in
             let pool = process.pool
             #expect(pool.values == [5, 40])
@@ -178,14 +173,12 @@ struct HeldChangesTests {
                 #expect(pool.values == [2, 3])
                 continuation.finish()
             }
-            action.withLock {
-                $0 = {
-                    guard inTask else { return change() }
-                    // It goes on after the report.
-                    Task {
-                        await Task.yield()
-                        change()
-                    }
+            action.set {
+                guard inTask else { return change() }
+                // It goes on after the report.
+                Task {
+                    await Task.yield()
+                    change()
                 }
             }
             try process.edit(Self.unmet)

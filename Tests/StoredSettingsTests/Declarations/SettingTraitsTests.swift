@@ -23,13 +23,6 @@ struct SettingTraitsTests {
         #expect(SettingTraits.secret != .requiresRestart)
     }
 
-    @Test("a string is a help with only a summary")
-    func help() {
-        let help: SettingHelp = "Port to listen on."
-        #expect(help == SettingHelp("Port to listen on."))
-        #expect(help != SettingHelp("Port to listen on.", unit: "seconds"))
-    }
-
     @Test("a help may contain interpolations")
     func interpolatedHelp() {
         let limit = 5

@@ -189,20 +189,6 @@ struct SettingsCatalogTests {
         #expect(suite.storedValue(forKey: "maybe") == "null")
     }
 
-    @Test("shows no secret")
-    func secrets() throws {
-        let (catalog, _) = catalog(["token": "hush"])
-        let token = try #require(catalog["token"])
-        #expect(token.isSecret)
-        #expect(token.text == "••••")
-        #expect(!token.explain().contains("hush"))
-        try token.set(text: "quiet")
-        #expect(token.text == "••••")
-        var dumped = ""
-        dump(catalog, to: &dumped)
-        #expect(!dumped.contains("quiet"))
-    }
-
     @Test("streams the texts of a value")
     func streams() async throws {
         let (catalog, suite) = catalog(["token": "hush"])

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -91,21 +90,7 @@ private struct LayeredLevel<Value: StoredValueConvertible & Sendable>: Sendable 
     let fleet: SettingsSuite
     let suite: SettingsSuite
     let setting: Setting<Value>
-    private let change: Scheduled
-
-    private final class Scheduled: Sendable {
-        private let action = Mutex<(@Sendable () throws -> Void)?>(nil)
-
-        func set(_ new: @escaping @Sendable () throws -> Void) { action.withLock { $0 = new } }
-
-        func perform() throws {
-            let action = action.withLock { action in
-                defer { action = nil }
-                return action
-            }
-            try action?()
-        }
-    }
+    private let change = NextAction()
 
     /// - Parameters:
     ///   - value: The value of the base.
@@ -114,8 +99,6 @@ private struct LayeredLevel<Value: StoredValueConvertible & Sendable>: Sendable 
     /// - Throws: The error of a value without a stored form.
     init(_ value: Value, unusable: Value, traits: SettingTraits = []) throws {
         fleet = .inMemory(["level": try value.storedValue()])
-        let change = Scheduled()
-        self.change = change
         suite = .inMemory(
             sources: [.environment(["LEVEL": "99"], prefix: ""), .suite(fleet)],
             reporter: RecordingReporter()
@@ -125,7 +108,7 @@ private struct LayeredLevel<Value: StoredValueConvertible & Sendable>: Sendable 
             "level",
             default: value,
             suite: suite,
-            validate: { value in
+            validate: { [change] value in
                 guard try value.storedValue() == unusable else { return true }
                 try change.perform()
                 return false

@@ -45,14 +45,8 @@ struct LayerLockTests {
             try write(1)
             let store = ReportingStore()
             // What the next report does, except for those that it causes.
-            let action = Mutex<(@Sendable () -> Void)?>(nil)
-            let reporter = CallingReporter { _ in
-                let action = action.withLock { action in
-                    defer { action = nil }
-                    return action
-                }
-                action?()
-            }
+            let action = NextAction()
+            let reporter = CallingReporter { _ in #expect(throws: Never.self) { try action.perform() } }
             let suite = SettingsSuite(
                 store: store,
                 sources: [.secrets(directory: directory)] + (isFile ? [.file(path)] : []),
@@ -62,12 +56,10 @@ struct LayerLockTests {
             let seen = ObservedChanges(of: port)
             #expect(port.value == 1)
             let read = Mutex<String?>(nil)
-            action.withLock { action in
-                action = {
-                    // Its secret has not been looked for yet.
-                    let value = Setting("other", default: "none", suite: suite).value
-                    read.withLock { $0 = value }
-                }
+            action.set {
+                // Its secret has not been looked for yet.
+                let value = Setting("other", default: "none", suite: suite).value
+                read.withLock { $0 = value }
             }
             store.isReporting.withLock { $0 = true }
             try write(2)

@@ -36,17 +36,6 @@ struct ChangeStateMachineTests {
         #expect(machine.wake() == .resume(7, with: change(1, 3)))
     }
 
-    @Test("the end follows the pending change")
-    func finishing() {
-        var machine = Machine()
-        _ = machine.offer(change(1, 2))
-        #expect(machine.finish() == .none)
-        #expect(machine.offer(change(2, 3)) == false)
-        #expect(machine.next() == .take(change(1, 2)))
-        #expect(machine.next() == .end)
-        #expect(machine.finish() == .none)
-    }
-
     @Test("finishing between an offer and its wake does not lose the change")
     func finishingWhileReady() {
         var machine = Machine()
@@ -82,25 +71,12 @@ struct ChangeStateMachineTests {
         #expect(buffered.cancel() == .none)
         #expect(buffered.next() == .end)
 
-        var waiting = Machine()
-        _ = waiting.suspend(7)
-        #expect(waiting.cancel() == .resume(7, with: nil))
-        #expect(waiting.cancel() == .none)
-
         var ready = Machine()
         _ = ready.suspend(7)
         _ = ready.offer(change(1, 2))
         #expect(ready.cancel() == .resume(7, with: nil))
         #expect(ready.wake() == .none)
         #expect(ready.offer(change(2, 3)) == false)
-    }
-
-    @Test("cancellation before the suspension ends the consumer")
-    func cancelBeforeSuspend() {
-        var machine = Machine()
-        #expect(machine.next() == .suspend)
-        #expect(machine.cancel() == .none)
-        #expect(machine.suspend(7) == .resume(7, with: nil))
     }
 
     @Test("a second consumer ends at once and does not disturb the first")

@@ -47,20 +47,6 @@ struct SuiteValuesTests {
         #expect(try #require(await iterator.next()) == ("b.example", 3))
     }
 
-    @Test("equal values, other keys and rejected values are no element")
-    func equalValues() async throws {
-        var iterator = suite.values(of: host, port).makeAsyncIterator()
-        _ = await iterator.next()
-        host.value = "localhost"
-        try await suite.setStoredValue(1, forKey: "other")
-        try await suite.setStoredValue(0, forKey: "port")
-        try await port.reset()
-        host.value = "a.example"
-        host.value = "localhost"
-        port.value = 7
-        #expect(try #require(await iterator.next()) == ("localhost", 7))
-    }
-
     @Test("a change that is reversed after the first read is delivered")
     func reversal() async throws {
         var iterator = suite.values(of: port).makeAsyncIterator()

@@ -232,7 +232,8 @@ struct OverrideTests {
 
     @Test("a reporter of an invalid override may read the setting")
     func reentrancy() {
-        let (reports, setting) = (Counter(), Mutex<Setting<Int>?>(nil))
+        let reports = Counter()
+        let setting = Mutex<Setting<Int>?>(nil)
         let reporter = CallingReporter { _ in
             reports.add()
             _ = setting.withLock(\.self)?.value

@@ -88,24 +88,4 @@ struct JSONWriterTests {
         // Compared as UTF-8, because equal strings may differ in their scalars.
         #expect(try JSONWriter.compactText(of: value) == Array(text.utf8))
     }
-
-    @Test("the maximum nesting is written and read, and one more level cannot be stored")
-    func depth() throws {
-        func nested(_ depth: Int, isObject: Bool, inside: StoredValue) -> StoredValue {
-            (0..<depth).reduce(inside) { value, _ in isObject ? ["a": value] : [value] }
-        }
-        let limit = JSONReader.maximumDepth
-        for isObject in [true, false] {
-            for inside: StoredValue in [1, [], [:]] {
-                let depth = inside == 1 ? limit : limit - 1
-                let value = nested(depth, isObject: isObject, inside: inside)
-                #expect(try JSONReader.read(JSONWriter.compactText(of: value)) == value)
-                let error = #expect(throws: SettingsError.self) {
-                    try JSONWriter.compactText(of: nested(depth + 1, isObject: isObject, inside: inside))
-                }
-                #expect(error?.code == .unstorable)
-                #expect(throws: SettingsError.self) { try JSONWriter.prettyText(of: .dictionary(["a": value])) }
-            }
-        }
-    }
 }

@@ -35,16 +35,6 @@ struct CodingTests {
         try expectRoundTrip(Data([1]), as: .data(Data([1])))
     }
 
-    @Test("an optional property that is nil is omitted, and decoded if it is absent or null")
-    func optionals() throws {
-        struct Holder: Codable, Equatable { var value: Int?, list: [Int?] = [] }
-        #expect(try StoredValueEncoder().encode(Holder()) == ["list": []])
-        #expect(try StoredValueDecoder().decode(Holder.self, from: ["list": []]) == Holder())
-        #expect(
-            try StoredValueDecoder().decode(Holder.self, from: ["list": [nil], "value": nil]) == Holder(list: [nil])
-        )
-    }
-
     @Test("keyed, unkeyed, nested and super containers round-trip")
     func containers() throws {
         try expectRoundTrip(
