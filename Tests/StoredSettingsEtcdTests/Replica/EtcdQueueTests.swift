@@ -89,9 +89,8 @@ struct EtcdQueueTests {
             }
             #expect(try first.writeLater(["a": 1]))
             first.close()
-            let observer = ReplicaTrial.Observer()
             let second = EtcdStore(other, prefix: "p", replicaFile: "\(directory)/replica.json")
-            second.setObserver(observer)
+            let observer = ReplicaTrial.Observer(of: second)
             #expect(try await Self.settledContents(of: second) == [:])
             await eventually("the loss is reported") {
                 observer.errors.withLock { $0.map(\.code) }.contains(.pendingWriteDropped)
@@ -123,9 +122,8 @@ struct EtcdQueueTests {
             first.close()
             etcd.intercept(nil)
             try await blocking { try EtcdStore(etcd, prefix: "p").write(2, forKey: "a") }
-            let observer = ReplicaTrial.Observer()
             let second = EtcdStore(etcd, prefix: "p", replicaFile: "\(directory)/replica.json")
-            second.setObserver(observer)
+            let observer = ReplicaTrial.Observer(of: second)
             #expect(try await Self.settledContents(of: second) == ["a": 2])
             await eventually("the loss is reported") {
                 observer.errors.withLock { $0.map(\.code) }.contains(.pendingWriteDropped)
@@ -191,8 +189,7 @@ struct EtcdQueueTests {
     func closedTransport() async throws {
         let etcd = MemoryEtcd()
         let store = EtcdStore(etcd, prefix: "p")
-        let observer = ReplicaTrial.Observer()
-        store.setObserver(observer)
+        let observer = ReplicaTrial.Observer(of: store)
         try await blocking { try store.write(1, forKey: "a") }
         let transactions = Atomic(0)
         etcd.intercept { request, _ in

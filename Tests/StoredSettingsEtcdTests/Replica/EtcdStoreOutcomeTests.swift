@@ -16,8 +16,7 @@ struct EtcdStoreOutcomeTests {
         try await withEtcd { cluster in
             let proxy = try FaultyProxy(to: cluster.port())
             let store = try EtcdStore(urls: [proxy.url], prefix: "s")
-            let observer = ReplicaTrial.Observer()
-            store.setObserver(observer)
+            let observer = ReplicaTrial.Observer(of: store)
             try await blocking {
                 try store.commit {
                     $0["a"] = 1
@@ -56,8 +55,7 @@ struct EtcdStoreOutcomeTests {
                     passwordFile: "\(directory)/password"
                 )
                 let store = try EtcdStore(urls: cluster.urls, prefix: "p") { $0.credentials = files }
-                let observer = ReplicaTrial.Observer()
-                store.setObserver(observer)
+                let observer = ReplicaTrial.Observer(of: store)
                 await eventually("the refusal is reported") { observer.errors.withLock { $0.count } == 1 }
                 let refusal = observer.errors.withLock { $0.first }
                 #expect(refusal?.code == .serverRefused)

@@ -81,8 +81,7 @@ struct EtcdStoreTests {
     @Test("A change, also of another program, reaches a store without a read")
     func watching() async throws {
         let (first, second, prefix) = try await Self.pair()
-        let observer = ReplicaTrial.Observer()
-        first.setObserver(observer)
+        let observer = ReplicaTrial.Observer(of: first)
         try await blocking { try second.commit { $0["a"] = 1 } }
         await eventually("the change has arrived") { observer.commits.withLock { $0 } == [.external(["a": 1])] }
         let client = try etcdClient(try await SharedEtcd.cluster.urls)
@@ -118,12 +117,11 @@ struct EtcdStoreTests {
     @Test("Without a server, reads return defaults, writes fail, and the reason is reported once")
     func firstStartOffline() async throws {
         let proxy = try FaultyProxy(to: 1)
-        let observer = ReplicaTrial.Observer()
         let store = try EtcdStore(urls: [proxy.url], prefix: "p") { configuration in
             configuration.timeout = .milliseconds(300)
             configuration.requestTimeout = .milliseconds(300)
         }
-        store.setObserver(observer)
+        let observer = ReplicaTrial.Observer(of: store)
         await blocking {
             #expect(store.value(forKey: "a") == nil)
             let error = #expect(throws: SettingsError.self) { try store.commit { $0["a"] = 1 } }
@@ -145,8 +143,7 @@ struct EtcdStoreTests {
         let proxy = try FaultyProxy(to: cluster.port())
         let prefix = "\(UUID().uuidString)/"
         let store = try EtcdStore(urls: [proxy.url], prefix: prefix) { $0.outageTolerance = .zero }
-        let observer = ReplicaTrial.Observer()
-        store.setObserver(observer)
+        let observer = ReplicaTrial.Observer(of: store)
         try await blocking { try store.commit { $0["a"] = 1 } }
         proxy.refuseConnections()
         proxy.dropConnections()

@@ -90,8 +90,7 @@ struct ReplicaLinkTests {
         let etcd = MemoryEtcd()
         let isFirst = Atomic(true)
         let store = EtcdStore(etcd, prefix: "p")
-        let observer = ReplicaTrial.Observer()
-        store.setObserver(observer)
+        let observer = ReplicaTrial.Observer(of: store)
         etcd.intercept { request, etcd in
             guard request.writes("p/head"), isFirst.exchange(false, ordering: .relaxed) else { return nil }
             if isExecuted { try etcd.execute(request) }
@@ -225,8 +224,7 @@ struct ReplicaLinkTests {
         var configuration = EtcdStore.Configuration.patient
         configuration.outageTolerance = .zero
         let store = EtcdStore(etcd, prefix: "p", configuration: configuration)
-        let observer = ReplicaTrial.Observer()
-        store.setObserver(observer)
+        let observer = ReplicaTrial.Observer(of: store)
         try await blocking { try store.write(1, forKey: "a") }
         etcd.put("p/k/a", "2")
         await eventually("the value arrives") { store.value(forKey: "a") == 2 }

@@ -21,6 +21,9 @@ final class ReplicaTrial {
         let errors = Mutex<[SettingsError]>([])
         let recoveries = Mutex<[SettingsError]>([])
 
+        /// - Parameter store: A store to observe.
+        init(of store: EtcdStore? = nil) { store?.setObserver(self) }
+
         func record(_ commit: StoreCommit) -> StoreDelivery {
             var values: [String: StoredValue?] = [:]
             for change in commit.changes { values.updateValue(change.new, forKey: change.key) }

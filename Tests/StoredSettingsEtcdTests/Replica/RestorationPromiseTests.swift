@@ -181,8 +181,7 @@ struct RestorationPromiseTests {
                 return response
             }
         }
-        let observer = ReplicaTrial.Observer()
-        store.setObserver(observer)
+        let observer = ReplicaTrial.Observer(of: store)
         try await blocking {
             try store.refresh()
             try store.write(3, forKey: "a")
@@ -199,8 +198,7 @@ struct RestorationPromiseTests {
     func oldWatch(growth: Int64) async throws {
         let etcd = MemoryEtcd()
         let (store, backup) = try await Self.lostCommit(etcd)
-        let observer = ReplicaTrial.Observer()
-        store.setObserver(observer)
+        let observer = ReplicaTrial.Observer(of: store)
         etcd.put("p/k/b", "1")
         await eventually("the watch has begun") { store.value(forKey: "b") == 1 }
         let known = etcd.revision
@@ -225,8 +223,7 @@ struct RestorationPromiseTests {
     func oldAnswer(growth: Int64) async throws {
         let etcd = MemoryEtcd()
         let (store, backup) = try await Self.lostCommit(etcd)
-        let observer = ReplicaTrial.Observer()
-        store.setObserver(observer)
+        let observer = ReplicaTrial.Observer(of: store)
         etcd.holdEvents(true)
         let known = etcd.revision
         for _ in 1...5 { etcd.put("p/k/a", "9") }

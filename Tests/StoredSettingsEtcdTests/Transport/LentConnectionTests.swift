@@ -185,19 +185,6 @@ struct LentConnectionTests {
         #expect(!silent.requests.contains { $0.body == "set" })
     }
 
-    @Test("A connection to a server that fails while a caller waits is not used again")
-    func failureMeanwhile() throws {
-        let lent = LentConnection(lifetime: .seconds(86_400))
-        let server = try ScriptedServer { _, answer in
-            lent.discard(endpoint: 1)
-            lent.discard(endpoint: 0)
-            answer.respond("{}")
-        }
-        try Self.lend(lent, to: server)
-        #expect(lent.send(SocketTransportTests.request()) { _ in }.response != nil)
-        #expect(lent.count == 0)
-    }
-
     @Test("A lent connection that the server has closed is replaced by the next one")
     func replacement() async throws {
         let server = try ScriptedServer { $1.respond("{}") }

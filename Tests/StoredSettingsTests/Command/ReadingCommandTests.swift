@@ -237,22 +237,6 @@ struct ReadingCommandTests {
         #expect(harness.suite.keys == [])
     }
 
-    @Test("suites with one name are distinguished by the number that an export shows")
-    func suitesWithOneName() async throws {
-        let suites = [SettingsSuite.inMemory(), .inMemory()]
-        let catalog = SettingsCatalog(
-            Setting("port", default: 1, suite: suites[0]),
-            Setting("port", default: 1, suite: suites[1])
-        )
-        let harness = CommandHarness(suites[0], catalog)
-        let ambiguous = await harness.run("get", "port")
-        #expect(ambiguous.errors.contains("Add --suite 'in memory' or 'in memory (2)'"), "\(ambiguous.errors)")
-        #expect(await harness.run("set", "port=5", "--suite", "in memory (2)").code == 0)
-        #expect(suites.map { $0.storedValue(forKey: "port") } == [nil, 5])
-        #expect(await harness.run("get", "port", "--suite", "in memory").output == "1\n")
-        #expect(await harness.run("get", "port", "--suite", "in memory (2)").output == "5\n")
-    }
-
     @Test("settings with one key in two suites are distinguished by --suite")
     func suites() async throws {
         try await withTemporaryDirectory { directory in

@@ -67,7 +67,7 @@ struct TransferCommandTests {
         #expect(harness.suite.snapshot() == ["token": "s3cret"])
     }
 
-    @Test("suites with one name are separate in an export, and keep their values in an import and in an editor")
+    @Test("suites with one name are told apart by a number, in an export, an import, an editor and after --suite")
     func suitesOfOneName() async throws {
         let suites = [SettingsSuite.inMemory(["a": 2]), SettingsSuite.inMemory(["b": 3]), SettingsSuite.inMemory()]
         let settings = zip(["a", "b", "c"], suites).map { Setting($0, default: 1, suite: $1) }
@@ -75,6 +75,9 @@ struct TransferCommandTests {
         let text = await harness.run("export").output
         let object = try JSONReader.readObject(Array(text.utf8), .settingsFile)
         #expect(object == ["in memory": ["a": 2], "in memory (2)": ["b": 3], "in memory (3)": [:]])
+        let ambiguous = await harness.run("schema").errors
+        #expect(ambiguous.contains("--suite 'in memory'") && ambiguous.contains("'in memory (2)'"), "\(ambiguous)")
+        #expect(await harness.run("get", "b", "--suite", "in memory (2)").output == "3\n")
         try await suites[0].setStoredValue(5, forKey: "a")
         try await suites[2].setStoredValue(5, forKey: "c")
         #expect(await harness.with(input: text).run("import", "-", "--replace").code == 0)

@@ -155,39 +155,6 @@ struct StreamTests {
         await eventually("the engine is released") { engine == nil }
     }
 
-    @Test("every subscriber receives the last value, and values in order, from concurrent writers")
-    func convergence() async {
-        let setting = Setting("n", default: 0, suite: suite)
-        let loops = (0..<50)
-            .map { _ in
-                Task {
-                    var last = -1
-                    for await value in setting.values {
-                        #expect(value > last)
-                        last = value
-                        if value == 4_000 { break }
-                    }
-                    return last
-                }
-            }
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<4 {
-                group.addTask {
-                    for _ in 0..<1_000 {
-                        do {
-                            try await setting.update { $0 += 1 }
-                        } catch {
-                            Issue.record(error)
-                        }
-                    }
-                }
-            }
-        }
-        for loop in loops {
-            #expect(await within { await loop.value } == 4_000)
-        }
-    }
-
     @Test("values of a bridge that cannot encode are compared by their stored values")
     func readingBridge() async throws {
         struct ReadingBridge: StoredValueBridge {
