@@ -53,8 +53,7 @@ extension UserDefaultsTests {
             is value: Value,
             sourceLocation: SourceLocation = #_sourceLocation
         ) async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, _ in
                 defaults.set(old, forKey: key.name)
                 let setting = Setting(key, suite: SettingsSuite(userDefaults: defaults, reporter: RecordingReporter()))
                 #expect(try setting.load() == value, sourceLocation: sourceLocation)
@@ -170,8 +169,7 @@ extension UserDefaultsTests {
             )
             try await check(["a": ["x"]], SettingKey("names", default: [:]), is: ["a": Set(["x"])])
             let (root, file) = (URL(fileURLWithPath: "/"), URL(fileURLWithPath: "/tmp/a b"))
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, _ in
                 // Another method stores a URL in another form.
                 defaults.set(file, forKey: "file")
                 let setting = Setting(
@@ -227,8 +225,7 @@ extension UserDefaultsTests {
 
         @Test("Row 14: a whole URL is stored in a format that url(forKey:) reads")
         func urls() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, _ in
                 let suite = SettingsSuite(userDefaults: defaults)
                 let start = URL(fileURLWithPath: "/")
                 let setting = Setting(SettingKey("url", default: start, as: UserDefaultsURL()), suite: suite)

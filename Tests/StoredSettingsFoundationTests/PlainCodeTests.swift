@@ -19,8 +19,7 @@ extension UserDefaultsTests {
     struct PlainCode {
         @Test("Row 41: values that UserDefaults code has stored are read")
         func plainIsRead() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, _ in
                 defaults.set(true, forKey: "bool")
                 defaults.set(7, forKey: "int")
                 defaults.set(Int.max, forKey: "max")
@@ -51,8 +50,7 @@ extension UserDefaultsTests {
             "a set to a value that Foundation considers equal is stored, also for UserDefaults code and other processes"
         )
         func equalToFoundation() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, domain in
                 let suite = SettingsSuite(userDefaults: defaults)
                 let values: [(old: StoredValue, new: StoredValue)] = [
                     ("\u{e9}", "e\u{301}"), (["\u{e9}"], ["e\u{301}"]), (["k": "\u{e9}"], ["k": "e\u{301}"]),
@@ -74,8 +72,7 @@ extension UserDefaultsTests {
 
         @Test("a value of UserDefaults code that is nested too deeply is not read")
         func nestedTooDeep() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, _ in
                 let suite = SettingsSuite(userDefaults: defaults)
                 defaults.set((0..<200).reduce(1 as Any) { value, _ in [value] }, forKey: "plain")
                 #expect(suite.snapshot().isEmpty)
@@ -84,8 +81,7 @@ extension UserDefaultsTests {
 
         @Test("Row 41: UserDefaults code reads the values of this library, in this process and another")
         func oursIsRead() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, domain in
                 let suite = SettingsSuite(userDefaults: defaults)
                 let date = Date(timeIntervalSinceReferenceDate: 700_000_000.5)
                 try await suite.transaction { settings in
@@ -118,8 +114,7 @@ extension UserDefaultsTests {
 
         @Test("Row 41: changes and removals by UserDefaults code are read at once, also of values of this library")
         func changes() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, _ in
                 let suite = SettingsSuite(userDefaults: defaults)
                 let count = Setting(.launches, suite: suite)
                 let date = Setting("date", default: Date.distantPast, suite: suite)
@@ -140,8 +135,7 @@ extension UserDefaultsTests {
 
         @Test("overrides take precedence over stored and registered values")
         func overridden() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, _ in
                 let suite = SettingsSuite(userDefaults: defaults, sources: [.commandLine(["-registered", "9"])])
                 let setting = Setting("registered", default: 1, suite: suite)
                 defaults.register(defaults: ["registered": 8080])
@@ -156,8 +150,7 @@ extension UserDefaultsTests {
 
         @Test("Row 41: values registered with UserDefaults override the default and do not count as stored")
         func registered() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, domain in
                 let suite = SettingsSuite(userDefaults: defaults)
                 let setting = Setting(.registered, suite: suite)
                 #expect(setting.value == 80)
@@ -186,8 +179,7 @@ extension UserDefaultsTests {
 
         @Test("Row 41: UserDefaults accepts the keys of this library")
         func keys() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, _ in
                 #expect(defaults[.quality] == 0.8)
                 defaults[.quality] = 0.5
                 defaults[.quality] += 0.25
@@ -204,8 +196,7 @@ extension UserDefaultsTests {
 
         @Test("suites over one object share a store, and suites over two objects of a domain see each other's changes")
         func identity() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, domain in
                 let (one, two) = (SettingsSuite(userDefaults: defaults), SettingsSuite(userDefaults: defaults))
                 #expect(one == two)
                 let other = SettingsSuite(userDefaults: try domain.open())

@@ -31,8 +31,7 @@ extension UserDefaultsTests {
 
         @Test("an integer above the greatest Int is found by plain code")
         func greatInteger() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, _ in
                 let suite = SettingsSuite(userDefaults: defaults, reporter: reporter)
                 for value in [UInt64(Int64.max), UInt64(Int64.max) + 1, .max] {
                     try await suite.setStoredValue(.integer(Int128(value)), forKey: "n")

@@ -84,8 +84,7 @@ extension UserDefaultsTests {
 
         @Test("damaged exact forms are ignored, and the native forms are used")
         func damagedExactForms() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, _ in
                 let suite = SettingsSuite(userDefaults: defaults)
                 let date = Setting("date", default: Date.distantPast, suite: suite)
                 date.value = Date(timeIntervalSinceReferenceDate: 0.5)
@@ -105,8 +104,7 @@ extension UserDefaultsTests {
 
         @Test("launch arguments are not part of a suite")
         func arguments() async throws {
-            try await withDomain { domain in
-                let defaults = try domain.open()
+            try await withDefaults { defaults, _ in
                 defaults.setVolatileDomain(["port": "1"], forName: UserDefaults.argumentDomain)
                 #expect(defaults.string(forKey: "port") == "1")
                 let suite = SettingsSuite(userDefaults: defaults)

@@ -56,6 +56,11 @@ func withDomain<Result>(_ body: (TestDomain) async throws -> Result) async throw
     #endif
 }
 
+/// Runs a body with an object over its own domain.
+func withDefaults<Result>(_ body: (UserDefaults, TestDomain) async throws -> Result) async throws -> Result {
+    try await withDomain { domain in try await body(domain.open(), domain) }
+}
+
 /// Runs a body that can create any number of domains.
 func withDomains<Result>(_ body: (@escaping @Sendable () -> TestDomain) async throws -> Result) async throws -> Result {
     try await withDomain { parent in

@@ -13,17 +13,13 @@ import Testing
 struct HeldValuesTests {
     private let reporter = RecordingReporter()
 
-    private func withProcess(_ body: (PoolProcess) async throws -> Void) async throws {
-        try await withPoolProcess(reporter, body)
-    }
-
     private static let unmet = "{\n  \"least\": 30,\n  \"most\": 3\n}"
 
     @Test(
         "values of an edit that do not meet a requirement are not used, explained, reported once, and listed by validate"
     )
     func edited() async throws {
-        try await withProcess { process in
+        try await withPoolProcess(reporter) { process in
             let pool = process.pool
             #expect(pool.values == [5, 40])
             try process.edit(Self.unmet)
@@ -79,7 +75,7 @@ struct HeldValuesTests {
         "a set is checked with the values that are used, and makes stored values valid that meet the requirements with it"
     )
     func set() async throws {
-        try await withProcess { process in
+        try await withPoolProcess(reporter) { process in
             let pool = process.pool
             try process.edit(Self.unmet)
             expectError(.requirementNotMet) { try pool.$least.set(41) }
@@ -95,7 +91,7 @@ struct HeldValuesTests {
 
     @Test("updates and transactions work on the values that are used")
     func updated() async throws {
-        try await withProcess { process in
+        try await withPoolProcess(reporter) { process in
             let pool = process.pool
             try process.edit(Self.unmet)
             expectError(.requirementNotMet) { try pool.$least.update { $0 += 36 } }
@@ -118,7 +114,7 @@ struct HeldValuesTests {
 
     @Test("streams and observers receive only values that meet the requirements, those of one edit together")
     func observed() async throws {
-        try await withProcess { process in
+        try await withPoolProcess(reporter) { process in
             let pool = process.pool
             let seen = Mutex<[[Int]]>([])
             let observations = [pool.$least, pool.$most]
@@ -139,7 +135,7 @@ struct HeldValuesTests {
 
     @Test("values that were replaced for one requirement meet the others, too")
     func chained() async throws {
-        try await withProcess { process in
+        try await withPoolProcess(reporter) { process in
             let pool = process.pool
             // The new limit would be too low for the value of `most` that is used instead of 3.
             try process.edit(#"{"least": 30, "most": 3, "limit": 20}"#)
@@ -154,7 +150,7 @@ struct HeldValuesTests {
         arguments: [true, false]
     )
     func restarted(hasCopy: Bool) async throws {
-        try await withProcess { process in
+        try await withPoolProcess(reporter) { process in
             try process.edit(Self.unmet)
             #expect(process.pool.values == [5, 40])
             try await process.pool.suite.setStoredValue(1, forKey: "other")
@@ -169,7 +165,7 @@ struct HeldValuesTests {
 
     @Test("without any values that meet it, the values are used as they are")
     func impossible() async throws {
-        try await withProcess { process in
+        try await withPoolProcess(reporter) { process in
             let pool = process.pool
             #expect(pool.values == [5, 40])
             pool.catalog.require("impossible", pool.$least, pool.$most) { _, _ in false }

@@ -184,28 +184,20 @@ struct CallbackTests {
 
     @Test("reports in a transaction are made when its locks are released")
     func reportsInTransaction() throws {
-        final class WritingReporter: SettingsReporter {
-            let count = Mutex(0)
-            let other: Setting<Int>
-            init(_ other: Setting<Int>) { self.other = other }
-            func report(_ error: SettingsError) {
-                let next = count.withLock { count in
-                    count += 1
-                    return count
-                }
-                // In the transaction, it would fail.
-                #expect(throws: Never.self) { try other.set(next) }
-            }
-        }
         let store = InMemoryStore(["port": "x"])
-        let reporter = WritingReporter(Setting("other", default: 0, suite: SettingsSuite(store: store)))
+        let (other, reports) = (Setting("other", default: 0, suite: SettingsSuite(store: store)), Counter())
+        let reporter = CallingReporter { _ in
+            reports.add()
+            // In the transaction, it would fail.
+            #expect(throws: Never.self) { try other.set(reports.count) }
+        }
         let port = Setting("port", default: 1, suite: SettingsSuite(store: store, reporter: reporter), in: 1...9)
         try port.suite.transaction { _ in
             #expect(port.value == 1)
             port.value = 70
-            #expect(reporter.count.withLock { $0 } == 0)
+            #expect(reports.count == 0)
         }
-        #expect(reporter.count.withLock { $0 } == 2)
-        #expect(reporter.other.value == 2)
+        #expect(reports.count == 2)
+        #expect(other.value == 2)
     }
 }

@@ -133,13 +133,6 @@ struct SettingObservationTests {
 
     @Test("reporters, validators, bridges and conversions run under no lock", .deadlockLimit)
     func userCodeUnderNoLock() throws {
-        final class ChangingReporter: SettingsReporter {
-            let suite = Mutex<SettingsSuite?>(nil)
-            func report(_ error: SettingsError) {
-                guard let suite = suite.withLock({ $0 }) else { return }
-                Setting("reports", default: 0, suite: suite).value += 1
-            }
-        }
         struct ChangingBridge: StoredValueBridge {
             let other: Setting<Int>
             func value(from storedValue: StoredValue) throws -> Int {
@@ -151,9 +144,9 @@ struct SettingObservationTests {
                 return .integer(Int128(value))
             }
         }
-        let changingReporter = ChangingReporter()
-        let suite = SettingsSuite.inMemory(reporter: changingReporter)
-        changingReporter.suite.withLock { $0 = suite }
+        let reports = Mutex<Setting<Int>?>(nil)
+        let suite = SettingsSuite.inMemory(reporter: CallingReporter { _ in reports.withLock(\.self)?.value += 1 })
+        reports.withLock { $0 = Setting("reports", default: 0, suite: suite) }
         let other = Setting("other", default: 0, suite: suite)
         let bridged = Setting(
             SettingKey("bridged", default: 1, as: ChangingBridge(other: other)) { _ in

@@ -19,19 +19,6 @@ struct SuiteValuesTests {
         port = Setting("port", default: 8080, suite: suite, in: 1...65_535)
     }
 
-    @Test("the first element is the current values")
-    func first() async throws {
-        port.value = 1
-        var iterator = suite.values(of: host, port).makeAsyncIterator()
-        let first = try #require(await iterator.next())
-        #expect(first == ("localhost", 1))
-        // Of a single setting, the element is the value.
-        for await port in suite.values(of: port) {
-            #expect(port == 1)
-            break
-        }
-    }
-
     @Test("the changes of a transaction arrive together, and a slow loop receives the newest values")
     func transaction() async throws {
         var iterator = suite.values(of: host, port).makeAsyncIterator()
