@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import StoredSettingsTesting
 import TestSupport
 import Testing
@@ -61,15 +60,6 @@ struct FinishedSuiteTests {
         }
         await eventually("the loop has ended") { hasEnded.isSet }
         loop.cancel()
-    }
-
-    @Test("a suite that is opened by its name after it was finished is a new one")
-    func openedAgain() {
-        let name = "finished \(UUID())"
-        let suite = SettingsSuite(name, reporter: reporter)
-        #expect(SettingsSuite(name, reporter: reporter).engine === suite.engine)
-        suite.finish()
-        #expect(SettingsSuite(name, reporter: reporter).engine !== suite.engine)
     }
 
     @Test("a pending write of a finished suite remains readable and is never stored")

@@ -16,8 +16,7 @@ struct LastGoodHistoryTests {
     private func withStores(
         _ body: (_ path: String, _ own: FileStore, _ limit: Setting<Int>, _ other: FileStore) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             let stores = (0..<2).map { _ in FileStore(path: FilePath(path), checkpointsInBackground: false) }
             let suite = SettingsSuite(store: stores[0], reporter: reporter)
             let limit = Setting("limit", default: 64, suite: suite, in: 1...100)
@@ -65,22 +64,6 @@ struct LastGoodHistoryTests {
                 seen.withLock { $0 } == [[64, 30]] && several.withLock { $0 } == [30]
             }
             withExtendedLifetime(observations) {}
-        }
-    }
-
-    @Test("an observer of several settings receives the correction of a value that was usable before", .deadlockLimit)
-    func severalSettings() async throws {
-        try await withStores { path, store, limit, _ in
-            try path.overwriteFile(with: #"{"limit": 20}"#)
-            let seen = Mutex<[Int]>([])
-            let observation = limit.suite.observe(limit) { seen.withLock { $0.append(limit.value) } }
-            let subscription = limit.subscribe().0
-            try edit(path, #"{"limit": 200}"#, store)
-            #expect(limit.value == 20)
-            _ = await subscription.storage.next(isolation: nil)
-            try edit(path, #"{"limit": 30}"#, store)
-            await eventually("the observer receives the change") { seen.withLock { $0 } == [30] }
-            withExtendedLifetime(observation) {}
         }
     }
 

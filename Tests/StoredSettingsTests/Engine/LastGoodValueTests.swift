@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -13,7 +12,7 @@ struct LastGoodValueTests {
     private let reporter = RecordingReporter()
 
     /// A program that uses a settings file until it ends.
-    private final class Program {
+    private final class Program: Sendable {
         let store: FileStore
         let suite: SettingsSuite
         let limit: Setting<Int>
@@ -37,8 +36,7 @@ struct LastGoodValueTests {
         isRead: Bool = true,
         _ body: (_ program: Program, _ path: String) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             let program = Program(path, reporter)
             try await program.limit.set(value)
             try await program.suite.checkpoint()
@@ -133,8 +131,7 @@ struct LastGoodValueTests {
         [false, true]
     )
     func removed(isSecret: Bool, isEdited: Bool) async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath(inMemory: true) { path in
             let program = Program(path, reporter, traits: isSecret ? .secret : [])
             try await program.limit.set(23)
             try await program.suite.checkpoint()
@@ -165,6 +162,8 @@ struct LastGoodValueTests {
             #expect(narrow.value == 20)
             suite[storedValueFor: "other"] = .integer(Int128(step))
         }
+        #expect(reporter.errors.count == 1)
+        #expect(reporter.recoveries.isEmpty, "a value that one setting can use and another cannot is no recovery")
     }
 
     @Test("a copy that a person has put in place of the file loses the last good values at the next checkpoint")
@@ -182,24 +181,6 @@ struct LastGoodValueTests {
             #expect(next.suite.snapshot() == [:])
             #expect(try !path.fileContents.contains("23"))
         }
-    }
-
-    @Test("the text of a copy is read as what it was made of")
-    func copyText() throws {
-        let contents: [String: StoredValue] = ["a": "x"]
-        let text = try SettingsFileText.text(of: contents)
-        #expect(try SettingsFileText.copy(of: text, lastGood: [:]) == text)
-        let copy = try SettingsFileText.copy(of: text, lastGood: ["a": 1])
-        let read = try SettingsFileText(copy, .strict)
-        #expect(read.contents == contents)
-        #expect(read.lastGood == ["a": 1])
-        #expect(try !read.isCanonical)
-        let empty = try SettingsFileText(
-            SettingsFileText.copy(of: SettingsFileText.text(of: [:]), lastGood: ["a": 1]),
-            .strict
-        )
-        #expect(empty.contents == [:])
-        #expect(empty.lastGood == ["a": 1])
     }
 
     @Test("the copy with a last good value is a valid settings file, and is used if the file is broken")
@@ -225,21 +206,17 @@ struct LastGoodValueTests {
         }
     }
 
-    @Test("the name of the last good values is not a key")
-    func reserved() throws {
-        let suite = SettingsSuite.inMemory()
-        expectError(.invalidKey) {
-            try suite.setStoredValue([:], forKey: StoredValue.lastGoodKey)
-        }
-    }
-
     @Test(
         "a change after an unusable value is received with the value that was used, also if others have read the new one"
     )
     func changeAfterUnusable() async throws {
         try await withProgram { program, path in
             let seen = Mutex<[[Int]]>([])
-            let observation = program.limit.observe { change in seen.withLock { $0.append([change.old, change.new]) } }
+            let several = Mutex<[Int]>([])
+            let observations = [
+                program.limit.observe { change in seen.withLock { $0.append([change.old, change.new]) } },
+                program.suite.observe(program.limit) { several.withLock { $0.append(program.limit.value) } },
+            ]
             var changes = program.limit.changes().makeAsyncIterator()
             let subscription = program.limit.subscribe().0
             try program.edit(path, #"{"limit": 200}"#)
@@ -256,8 +233,10 @@ struct LastGoodValueTests {
             let received = try #require(await changes.next())
             #expect(received.old == 20)
             #expect(received.new == 30)
-            await eventually("the observer receives the change") { seen.withLock { $0 } == [[20, 30]] }
-            withExtendedLifetime(observation) {}
+            await eventually("the observers receive the change") {
+                seen.withLock { $0 } == [[20, 30]] && several.withLock { $0 } == [30]
+            }
+            withExtendedLifetime(observations) {}
         }
     }
 
@@ -314,34 +293,6 @@ struct LastGoodValueTests {
             try read()
             #expect(reporter.recoveries.count == 2)
         }
-    }
-
-    @Test("a value that one setting of a key can use and another cannot is not a recovery")
-    func contradiction() {
-        let suite = SettingsSuite.inMemory(["limit": 200], reporter: reporter)
-        let (narrow, wide) = (
-            Setting("limit", default: 1, suite: suite, in: 1...100), Setting("limit", default: 1, suite: suite)
-        )
-        for _ in 1...3 {
-            #expect(narrow.value == 1)
-            #expect(wide.value == 200)
-            suite[storedValueFor: "other"] = .double(.random(in: 0...1))
-        }
-        #expect(reporter.errors.count == 1)
-        #expect(reporter.recoveries.isEmpty)
-    }
-
-    @Test("a value of another type that another part of the program stores leaves the last good one in use")
-    func inMemory() {
-        let suite = SettingsSuite.inMemory(["limit": 20], reporter: reporter)
-        let limit = Setting("limit", default: 64, suite: suite)
-        #expect(limit.value == 20)
-        suite[storedValueFor: "limit"] = "many"
-        #expect(limit.value == 20)
-        suite[storedValueFor: "limit"] = nil
-        #expect(limit.value == 64)
-        suite[storedValueFor: "limit"] = "many"
-        #expect(limit.value == 64)
     }
 
     @Test("the recovery of a broken file is reported")
@@ -423,35 +374,15 @@ struct LastGoodValueTests {
     func unreadAtCheckpoint(isOpenDuringEdit: Bool) async throws {
         try await withProgram(isRead: false) { program, path in
             await program.suite.finish()
-            if isOpenDuringEdit {
-                let next = Program(path, reporter)
-                #expect(next.suite.keys == ["limit"])
-                try next.edit(path, #"{"limit": 200}"#)
-                try await next.suite.setStoredValue(1, forKey: "a")
-                try await next.suite.checkpoint()
-                await next.suite.finish()
-            } else {
-                try path.replaceFile(with: #"{"limit": 200}"#)
-                let next = Program(path, reporter)
-                try await next.suite.setStoredValue(1, forKey: "a")
-                try await next.suite.checkpoint()
-                await next.suite.finish()
-            }
+            let early = isOpenDuringEdit ? Program(path, reporter) : nil
+            if let early { #expect(early.suite.keys == ["limit"]) }
+            try path.replaceFile(with: #"{"limit": 200}"#)
+            early?.store.lookAndWait()
+            let next = early ?? Program(path, reporter)
+            try await next.suite.setStoredValue(1, forKey: "a")
+            try await next.suite.checkpoint()
+            await next.suite.finish()
             #expect(Program(path, reporter).limit.value == 20)
-        }
-    }
-
-    @Test("the last good value of a setting whose type is large is the newest one, also when an unusable value returns")
-    func returningValue() async throws {
-        try await withProgram { program, path in
-            let name = Setting("name", default: "none", suite: program.suite) { !$0.isEmpty }
-            try await name.set("first")
-            try program.edit(path, #"{"name": ""}"#)
-            #expect(name.value == "first")
-            try await name.set("second")
-            try await program.suite.checkpoint()
-            try program.edit(path, #"{"name": ""}"#)
-            #expect(name.value == "second")
         }
     }
 }

@@ -32,8 +32,7 @@ struct PendingWriteOrderTests {
     }
 
     private func withPair(_ body: (Pair) async throws -> Void) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
+        try await withSettingsPath { path in
             let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
             let otherStore = FileStore(path: path, checkpointsInBackground: false)
             let other = SettingsSuite(store: otherStore)
@@ -60,7 +59,6 @@ struct PendingWriteOrderTests {
         #expect(pair.setting.value == value)
     }
 
-    /// Saves the pending writes.
     private func save(in pair: Pair) throws {
         faults.stop()
         try pair.suite.synchronize()
@@ -73,26 +71,6 @@ struct PendingWriteOrderTests {
     private func expectDropped(sourceLocation: SourceLocation = #_sourceLocation) async {
         await eventually("the dropped write is reported", sourceLocation: sourceLocation) { codes.count > 1 }
         #expect(codes == [.writeFailed, dropped], sourceLocation: sourceLocation)
-    }
-
-    @Test("a newer commit of another process is read, received and stored, and the dropped write is reported")
-    func newerCommit() async throws {
-        try await withPair { pair in
-            var values = pair.setting.values.makeAsyncIterator()
-            #expect(await values.next() == 7)
-            assign(1, in: pair)
-            #expect(await values.next() == 1)
-            try await pair.otherSetting.set(2)
-            #expect(pair.setting.value == 2)
-            #expect(await values.next() == 2)
-            try save(in: pair)
-            pair.expectBoth(2)
-            await expectDropped()
-            let error = try #require(reporter.errors.last)
-            #expect(error.key == "port")
-            #expect(error.location?.file == pair.path)
-            #expect(!error.consequence.isEmpty && !error.remedy.isEmpty)
-        }
     }
 
     /// What drops a pending write, with the value that is left.
@@ -109,14 +87,17 @@ struct PendingWriteOrderTests {
     }
 
     @Test(
-        "a newer commit, removal or edit drops a pending write, also if a retry is the first to notice it",
+        "a newer commit, removal or edit drops a pending write with a report, also if a retry is the first to notice it",
         arguments: Newer.allCases,
         [true, false]
     )
     func newer(_ newer: Newer, isRead: Bool) async throws {
         try await withPair { pair in
+            var values = pair.setting.values.makeAsyncIterator()
+            #expect(await values.next() == 7)
             try await pair.suite.checkpoint()
             assign(1, in: pair)
+            #expect(await values.next() == 1)
             switch newer {
             case .commit: try await pair.otherSetting.set(2)
             case .removal: try await pair.otherSetting.suite.removeAll()
@@ -128,7 +109,12 @@ struct PendingWriteOrderTests {
             try save(in: pair)
             pair.expectBoth(newer.result)
             #expect(pair.setting.isSet == (newer != .removal))
+            #expect(await values.next() == newer.result)
             await expectDropped()
+            let error = try #require(reporter.errors.last)
+            #expect(error.key == "port")
+            #expect(error.location?.file == pair.path)
+            #expect(!error.consequence.isEmpty && !error.remedy.isEmpty)
         }
     }
 
@@ -189,8 +175,11 @@ struct PendingWriteOrderTests {
         }
     }
 
-    @Test("a transaction does not store a pending write over an edit that is noticed during it")
-    func editDuringTransaction() async throws {
+    @Test(
+        "a transaction stores its own value, and no pending write, over an edit that is noticed during it",
+        arguments: [nil, 5]
+    )
+    func editDuringTransaction(ownValue: Int?) async throws {
         try await withPair { pair in
             try await pair.suite.checkpoint()
             assign(1, in: pair)
@@ -202,30 +191,13 @@ struct PendingWriteOrderTests {
                 pair.store.look()
                 #expect(pair.setting.value == 9)
                 settings[storedValueFor: "host"] = "a"
+                if let ownValue { settings[pair.setting] = ownValue }
             }
             #expect(!reporter.hasReportedInTransaction, "nothing is reported under the transaction's locks")
             #expect(pair.suite.contains("host"))
-            pair.expectBoth(9)
+            pair.expectBoth(ownValue ?? 9)
             try await pair.suite.synchronize()
-            pair.expectBoth(9)
-            await expectDropped()
-        }
-    }
-
-    @Test("a transaction stores its own value over an edit that drops a pending write during it")
-    func ownValueAfterEdit() async throws {
-        try await withPair { pair in
-            try await pair.suite.checkpoint()
-            assign(1, in: pair)
-            try await pair.suite.transaction { settings in
-                // Stop the faults here, because a retry could save the value earlier.
-                faults.stop()
-                try pair.path.replaceFile(with: #"{"port": 9}"#)
-                pair.store.look()
-                #expect(pair.setting.value == 9)
-                settings[pair.setting] = 5
-            }
-            pair.expectBoth(5)
+            pair.expectBoth(ownValue ?? 9)
             await expectDropped()
         }
     }

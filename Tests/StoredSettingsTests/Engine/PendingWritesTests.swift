@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -34,6 +35,9 @@ struct PendingWritesTests {
         #expect(suite.snapshot() == ["port": 3])
         #expect(store.contents() == ["port": 2])
         #expect(await values.next() == 3)
+        let error = settingsError { try suite.synchronize() }
+        #expect(error?.code == .notSaved)
+        #expect((error?.underlying as? SettingsError)?.code == .writeFailed)
 
         store.fail(with: nil)
         try await suite.synchronize()
@@ -55,45 +59,16 @@ struct PendingWritesTests {
         #expect(suite.snapshot() == store.contents())
     }
 
-    @Test("synchronize throws with the cause while a write is pending")
-    func synchronizing() throws {
-        store.fail(with: full)
-        port.value = 3
-        let error = #expect(throws: SettingsError.self) { try suite.synchronize() }
-        #expect(error?.code == .notSaved)
-        #expect((error?.underlying as? SettingsError)?.code == .writeFailed)
-        store.fail(with: nil)
-        try suite.synchronize()
-    }
-
-    @Test("a set or an update that throws changes nothing")
-    func throwing() throws {
-        store.fail(with: full)
-        expectError(.writeFailed) { try port.set(3) }
-        expectError(.writeFailed) { try port.update { $0 = 3 } }
-        #expect(port.value == 2)
-        #expect(reporter.errors.isEmpty)
-    }
-
-    @Test(
-        "an assignment inside a transaction is reported to observers after the locks are released",
-        .deadlockLimit
-    )
+    @Test("an assignment inside a transaction is reported to observers after the locks are released")
     func reportedAfterLocks() throws {
         let isInside = Mutex(true)
         let observation = port.observe { [suite] _ in
             #expect(isInside.withLock { $0 } == false)
             // A set on another thread would block if the transaction still held its locks.
-            let done = DispatchSemaphore(value: 0)
-            Thread.detachNewThread {
-                do {
-                    try suite.setStoredValue(1, forKey: "from another thread")
-                } catch {
-                    Issue.record(error)
-                }
-                done.signal()
-            }
-            #expect(done.waitUntilSignaled())
+            let set = Outcome { try suite.setStoredValue(1, forKey: "from another thread") }
+            var deadline = Deadline(after: longestWait)
+            while !set.isOver, !deadline.hasPassed { deadline.pauseOnThread() }
+            #expect(set.hasSucceeded)
         }
         try suite.transaction { _ in
             port.value = 9
@@ -139,20 +114,6 @@ struct PendingWritesTests {
         await eventually("the dropped value is reported") { reporter.errors.last?.code == .unstorable }
         #expect(reporter.errors.last?.key == key)
         try await suite.synchronize()
-    }
-
-    @Test("a value that can never be stored is not retried")
-    func unstorable() throws {
-        struct Unstorable: StoredValueConvertible {
-            init() {}
-            init(storedValue: StoredValue) throws { self.init() }
-            func storedValue() throws -> StoredValue { throw SettingsError.unstorable("no form") }
-        }
-        let setting = Setting("x", default: Unstorable(), suite: suite)
-        setting.value = Unstorable()
-        #expect(reporter.errors.map(\.code) == [.unstorable])
-        try suite.synchronize()
-        #expect(!setting.isSet)
     }
 
     @Test("a write that is added during a commit remains pending")
@@ -235,15 +196,6 @@ struct PendingWritesTests {
         }
         store.fail(with: nil)
         await eventually("the changes are saved") { store.contents() == ["port": 3] }
-    }
-
-    @Test("finishing a suite ends the retries")
-    func finishing() async {
-        store.fail(with: full)
-        port.value = 3
-        await suite.finish()
-        #expect(suite.engine.state.withLock { $0.pendingWrites.count } == 1)
-        await eventually("no retry is scheduled") { !suite.engine.isRetryScheduled.isSet }
     }
 
     @Test("a commit of another process between the last retry and its end is received")

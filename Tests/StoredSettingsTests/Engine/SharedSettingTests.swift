@@ -41,23 +41,16 @@ struct SharedSettingTests {
 
     private let suite = SettingsSuite.inMemory()
 
-    @Test("report to the reporter of the suite that each was named with")
-    func reporterOfSuite() {
+    @Test("settings of suites with one store are reported to the reporters, and under the names, of their suites")
+    func reporters() {
         let store = InMemoryStore(["a": "no number"])
-        let reporters = (0..<2).map { _ in RecordingReporter() }
-        let suites = reporters.map { SettingsSuite(store: store, reporter: $0) }
-        for (index, suite) in suites.enumerated() {
+        let (one, other) = (RecordingReporter(), RecordingReporter())
+        for (name, reporter) in [("one", one), ("two", one), ("three", other)] {
+            let suite = SettingsSuite(store: store, name: name, reporter: reporter)
             #expect(Setting("a", default: 1, suite: suite).value == 1)
-            #expect(reporters.map(\.errors.count) == (index == 0 ? [1, 0] : [1, 1]))
         }
-    }
-
-    @Test("settings of suites with one store and one reporter are reported under the names of their suites")
-    func nameOfSuite() {
-        let (store, reporter) = (InMemoryStore(["a": "no number"]), RecordingReporter())
-        let suites = ["one", "two"].map { SettingsSuite(store: store, name: $0, reporter: reporter) }
-        for suite in suites { #expect(Setting("a", default: 1, suite: suite).value == 1) }
-        #expect(reporter.errors.map(\.suite) == ["one", "two"])
+        #expect(one.errors.map(\.suite) == ["one", "two"])
+        #expect(other.errors.map(\.suite) == ["three"])
     }
 
     @Test("settings with the same key, type and default share a cache")

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -49,6 +48,7 @@ struct UnavailableStoreTests {
         expectError(.locationUnavailable) { try suite.synchronize() }
         expectError(.locationUnavailable) { try suite.checkpoint() }
         #expect(port.value == 2)
+        #expect(port.explain().place == suite.persistence)
         suite.finish()
         expectError(.locationUnavailable) { try suite.synchronize() }
     }
@@ -106,61 +106,14 @@ struct UnavailableStoreTests {
         #expect(reporter.errors.count == 1)
     }
 
-    @Test("assignments are not retried")
-    func retrying() throws {
-        port.value = 2
-        let outer = SettingsSuite.inMemory(reporter: reporter)
-        try outer.transaction { _ in port.value = 3 }
-        #expect(port.value == 3)
-        #expect(reporter.errors.map(\.code) == [.locationUnavailable])
-        let isScheduled = suite.engine.isRetryScheduled.isSet
-        #expect(!isScheduled)
-    }
-
-    @Test("a set during the transaction of another suite throws the error of this suite")
-    func setDuringTransaction() throws {
+    @Test("during the transaction of another suite, a set throws the error of this suite, and an assignment is used")
+    func duringTransaction() throws {
         try SettingsSuite.inMemory(reporter: reporter)
             .transaction { _ in
                 expectError(.locationUnavailable) { try port.set(3) }
+                port.value = 2
             }
-        #expect(port.value == 1)
-    }
-
-    @Test("an explanation of an assigned value has the suite's persistence as its place")
-    func explaining() {
-        port.value = 2
-        #expect(port.explain().place == suite.persistence)
-    }
-
-    @Test("a finished suite ignores assignments")
-    func finished() {
-        port.value = 2
-        suite.finish()
-        port.value = 3
         #expect(port.value == 2)
-        expectError(.suiteFinished) { try port.set(3) }
-        #expect(reporter.errors.map(\.code) == [.locationUnavailable, .suiteFinished])
-    }
-
-    @Test("any error can be the reason")
-    func anyReason() {
-        let reason = SettingsError(.invalidKey, fact: "the path contains a NUL", remedy: "remove it")
-        let engine = SettingsEngine.inMemory(because: reason, name: suite.name + " 2", reporter: reporter)
-        engine.assign(1, forKey: "a") { Issue.record($0) }
-        #expect(engine.value(forKey: "a") == 1)
-        let error = settingsError { try engine.synchronize() }
-        #expect(error?.code == .locationUnavailable)
-        #expect(error?.fact == reason.fact)
-        #expect(error?.remedy == reason.remedy)
-        #expect(engine.store.persistence == .ephemeral(reason: reason.fact))
-    }
-
-    @Test("a suite that was created in memory stores and synchronizes values")
-    func inMemory() throws {
-        let suite = SettingsSuite.inMemory(reporter: reporter)
-        try Setting("port", default: 1, suite: suite).set(2)
-        try suite.synchronize()
-        try suite.checkpoint()
-        #expect(suite.snapshot() == ["port": 2])
+        #expect(reporter.errors.map(\.code) == [.locationUnavailable])
     }
 }

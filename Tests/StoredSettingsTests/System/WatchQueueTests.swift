@@ -29,30 +29,9 @@ struct WatchQueueTests {
         }
     }
 
-    @Test("what one read leaves is returned by the next ones, and nothing is returned twice")
-    func severalReads() async throws {
-        try await withTemporaryDirectory { directory in
-            let queue = try system.makeWatchQueue()
-            _ = try system.addWatch(FilePath(directory), withoutWrites: true, to: queue)
-            for number in 0..<100 { try createFile(number, in: directory) }
-            var names: [String] = []
-            var reads = 0
-            while names.count < 100, reads < 100 {
-                system.readWatchEvents(from: queue) { names.append(String(decoding: $0.name, as: UTF8.self)) }
-                reads += 1
-            }
-            #expect(reads > 1)
-            #expect(names == (0..<100).map(fileName))
-            system.readWatchEvents(from: queue) { _ in Issue.record("the queue is not empty") }
-        }
-    }
-
     /// Returns a name whose event takes about 270 bytes.
     private func fileName(_ number: Int) -> String { String(repeating: "x", count: 240) + "\(number)" }
 
-    /// Creates an empty file.
-    ///
-    /// - Throws: An error of Foundation if the file cannot be created.
     private func createFile(_ number: Int, in directory: String) throws {
         try Data().write(to: URL(filePath: "\(directory)/\(fileName(number))"))
     }

@@ -11,27 +11,14 @@ import Testing
 struct WorkSchedulerTests {
     @Test("work runs in the order of its due time, immediately or after its delay")
     func order() async {
-        let log = Log()
+        let log = CallLog<String>()
         var queue = WorkQueue(mostThreads: 1)
         let start = SuspendingClock.Instant.now
         for (delay, name) in [(2, "third"), (1, "second"), (0, "first")] {
             _ = queue.add(at: start + .milliseconds(delay)) { log.add(name) }
         }
         while let work = queue.takeDue(now: start + .seconds(1)) { work() }
-        #expect(log.entries == ["first", "second", "third"])
-    }
-
-    @Test("work that blocks does not delay other work below the thread limit")
-    func blockedWork() async {
-        let scheduler = WorkScheduler()
-        let log = Log()
-        let gate = DispatchSemaphore(value: 0)
-        for _ in 1..<WorkScheduler.mostThreads { scheduler.soon { gate.wait() } }
-        scheduler.after(0.05) { log.add("later") }
-        scheduler.soon { log.add("soon") }
-        await eventually("both have run") { log.entries.count == 2 }
-        #expect(log.entries.sorted() == ["later", "soon"])
-        for _ in 1..<WorkScheduler.mostThreads { gate.signal() }
+        #expect(log.all == ["first", "second", "third"])
     }
 
     @Test("no more threads run than the limit, and waiting work runs eventually")
@@ -139,15 +126,5 @@ struct WorkSchedulerTests {
     private func work(of next: (WorkQueue.Step, isTimekeeper: Bool)) -> (WorkQueue.Work?, WorkQueue.Help) {
         guard case .run(let work, let help) = next.0 else { return (nil, .none) }
         return (work, help)
-    }
-}
-
-private final class Log: Sendable {
-    private let list = Mutex<[String]>([])
-
-    var entries: [String] { list.withLock { $0 } }
-
-    func add(_ entry: String) {
-        list.withLock { $0.append(entry) }
     }
 }
