@@ -2,7 +2,6 @@
 
 import Foundation
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -13,84 +12,24 @@ struct CheckpointScheduleTests {
     private let reporter = RecordingReporter()
     private let faults = Faults()
 
-    @Test("a failed checkpoint is retried after a delay, and at once when its cause may be gone")
-    func retryNow() {
-        let schedule = CheckpointSchedule(isActive: true, journalBound: 1 << 22)
-        let error = SettingsError(.writeFailed, fact: "the disk is full")
-        #expect(!schedule.isBackingOff)
-        let start = ContinuousClock.now
-        // On a busy machine, the delay may be over before it is checked.
-        func isBackingOff() -> Bool {
-            schedule.isBackingOff || ContinuousClock.now - start >= CheckpointSchedule.retryDelay
-        }
-        for isFirst in [true, false, false] {
-            #expect(schedule.noteFailure(error) == isFirst)
-            #expect(isBackingOff())
-        }
-        schedule.retryNow()
-        #expect(!schedule.isBackingOff)
-        #expect(!schedule.noteFailure(error), "it was reported before")
-        #expect(isBackingOff())
-        #expect(schedule.noteSuccess().settled.map(\.fact) == ["the disk is full"])
-        #expect(!schedule.isBackingOff)
-        #expect(schedule.noteSuccess().settled.isEmpty)
-        #expect(schedule.noteFailure(error))
-    }
-
-    @Test("a checkpoint is due after a pause of the sets, and after about a second without a pause")
-    func isDue() {
-        #expect(CheckpointSchedule.isDue(published: 1, seen: 1, checks: 0))
-        for checks in 0..<9 { #expect(!CheckpointSchedule.isDue(published: 2, seen: 1, checks: checks)) }
-        #expect(CheckpointSchedule.isDue(published: 2, seen: 1, checks: 9))
-    }
-
     @Test("the file is written although sets never pause")
     func withoutPause() async throws {
         try await withSettingsPath { path in
             let store = FileStore(path: path)
-            let isDone = Atomic(false)
-            let number = Atomic(0)
-            Thread.detachNewThread {
-                do {
-                    while !isDone.load(ordering: .relaxed) {
-                        let value = number.add(1, ordering: .relaxed).newValue
-                        try store.commit { $0["n"] = .integer(Int128(value)) }
-                        SystemCalls.sleep(seconds: 0.001)
-                    }
-                    number.store(-1, ordering: .releasing)
-                } catch {
-                    Issue.record(error)
+            let isDone = Flag()
+            let sets = Outcome {
+                for value in 1... {
+                    guard !isDone.isSet else { return }
+                    try store.commit { $0["n"] = .integer(Int128(value)) }
+                    SystemCalls.sleep(seconds: 0.001)
                 }
             }
             await eventually("there is a file") {
                 FileManager.default.fileExists(atPath: path)
             }
-            isDone.store(true, ordering: .relaxed)
-            await eventually("the sets have ended") { number.load(ordering: .acquiring) == -1 }
+            isDone.set()
+            await eventually("the sets have ended") { sets.hasSucceeded }
             store.close()
-        }
-    }
-
-    @Test("an unreadable file is reported once, and not again by the checkpoint that fails because of it")
-    func unreadableFile() async throws {
-        try await withSettingsPath { path in
-            try path.overwriteFile(with: #"{"a": 1}"#)
-            let store = FileStore(path: path, system: faults.system)
-            let suite = SettingsSuite(store: store, reporter: reporter)
-            #expect(suite.snapshot() == ["a": 1])
-            faults.fail(.open, with: EACCES) { $0 == path }
-            try path.replaceFile(with: #"{"a": 2}"#)
-            store.look()
-            #expect(suite.snapshot() == ["a": 1])
-            try await suite.setStoredValue(2, forKey: "b")
-            await eventually("a checkpoint has failed, and another is scheduled") {
-                store.schedule.isBackingOff && store.schedule.isScheduled.isSet
-            }
-            await eventually("the unreadable file is reported") { !reporter.errors.isEmpty }
-            #expect(reporter.errors.map(\.code) == [.readFailed])
-            faults.stop()
-            await suite.finish()
-            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 2, "b": 2])
         }
     }
 
@@ -112,15 +51,25 @@ struct CheckpointScheduleTests {
         }
     }
 
-    @Test("a failed checkpoint is reported as settled when the file is written, and again when another one fails")
+    @Test("failed checkpoints are reported once, as settled when the file is written, and again when one fails later")
     func settled() async throws {
         try await withSettingsPath { path in
             let store = FileStore(path: path, system: faults.system)
             let suite = SettingsSuite(store: store, reporter: reporter)
+            let attempts = Counter()
             for number in 1...2 {
-                faults.fail(.rename, with: ENOSPC)
+                faults.fail(.rename, with: ENOSPC) { called in
+                    if called == path { attempts.add() }
+                    return true
+                }
                 try await suite.setStoredValue(.integer(Int128(number)), forKey: "a")
                 await eventually("the failure is reported") { reporter.errors.count == number }
+                for _ in 0..<3 {
+                    let before = attempts.count
+                    store.schedule.retryNow()
+                    await eventually("another checkpoint is attempted") { attempts.count > before }
+                }
+                #expect(reporter.errors.count == number)
                 #expect(reporter.recoveries.count == number - 1)
                 faults.stop()
                 store.schedule.retryNow()

@@ -61,34 +61,6 @@ struct CheckpointTests {
         }
     }
 
-    @Test("preparing the space of the next record changes no byte, and fails silently if the file has lost it")
-    func preparedSpace() async throws {
-        try await withSettingsPath { path in
-            let store = makeStore(path)
-            store.schedule.hasCommitted.store(true, ordering: .relaxed)
-            var space: RecordSpace?
-            // A set maps the journal if another one has examined its path a moment ago.
-            for value in 1...Int128(1_000) where space == nil {
-                try store.write(.integer(value), forKey: "a")
-                space = store.peek { $0.journal.space }
-            }
-            let mapping = try #require(space)
-            let journal = URL(fileURLWithPath: path + ".journal")
-            let bytes = try Data(contentsOf: journal)
-            for offset in [0, 4_095, 4_096, bytes.count - 1, bytes.count, 1 << 23, 1 << 40] {
-                mapping.prepare(at: offset)
-            }
-            #expect(try Data(contentsOf: journal) == bytes)
-            // The header still says how much space was allocated.
-            try JournalFile(of: path).truncate(to: JournalFile.headerSize)
-            mapping.prepare(at: JournalFile.headerSize)
-            #expect(try Data(contentsOf: journal).count == JournalFile.headerSize)
-            try store.write(0, forKey: "a")
-            #expect(store.value(forKey: "a") == 0)
-            #expect(makeStore(path).value(forKey: "a") == 0)
-        }
-    }
-
     @Test("a process that does nothing checkpoints the records of another process that has died")
     func recordsOfDeadProcess() async throws {
         try await withSettingsPath { path in

@@ -24,25 +24,26 @@ struct ClearedSpaceTests {
     private static func duringCheckpoint() -> Interruption { Interruption(after: .unlock) { $0.hasSuffix(".journal") } }
 
     @Test(
-        "a removed value is in no file after the next checkpoint",
-        arguments: [10, 3_000, 200_000],
+        "a removed or replaced value is in no file after the next checkpoint",
+        arguments: [(10, nil), (10, "new"), (3_000, nil), (200_000, nil)] as [(Int, StoredValue?)],
         [false, true]
     )
-    func removed(length: Int, isStored: Bool) async throws {
+    func removed(value: (length: Int, next: StoredValue?), isStored: Bool) async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let store = makeStore(path)
             try store.commit { $0["kept"] = 1 }
-            try store.commit { $0["token"] = Self.value(length) }
+            try store.commit { $0["token"] = Self.value(value.length) }
             if isStored {
                 try store.checkpoint()
                 #expect(try holders(in: directory).contains("settings.json"))
             }
-            try store.commit { $0["token"] = nil }
+            try store.commit { $0["token"] = value.next }
             try store.checkpoint()
             #expect(try holders(in: directory) == [])
             try store.commit { $0["kept"] = 2 }
-            #expect(makeStore(path).contents() == ["kept": 2])
+            #expect(makeStore(path).contents()["kept"] == 2)
+            #expect(makeStore(path).contents()["token"] == value.next)
         }
     }
 
@@ -192,18 +193,6 @@ struct ClearedSpaceTests {
             // The journal contains nothing that was set before.
             #expect(try (path + ".journal").filePermissions == 0o644)
             #expect(try (path + ".last-good").filePermissions == 0o644)
-        }
-    }
-
-    @Test("a replaced value is in no file after the next checkpoint")
-    func replaced() async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let store = makeStore(directory + "/settings.json")
-            try store.commit { $0["token"] = Self.value(10) }
-            try store.checkpoint()
-            try store.commit { $0["token"] = "new" }
-            try store.checkpoint()
-            #expect(try holders(in: directory) == [])
         }
     }
 }

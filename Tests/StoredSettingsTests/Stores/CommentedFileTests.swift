@@ -83,12 +83,7 @@ struct CommentedFileTests {
         try await withSettingsPath { path in
             let counter = CallCounter(path)
             try path.overwriteFile(with: Self.text)
-            // The times of each file differ, so that it is known by its status.
-            let delayed = SystemCalls(fault: { call, _ in
-                if call == .rename { SystemCalls.sleep(seconds: 0.03) }
-                return nil
-            })
-            let first = makeStore(path, delayed)
+            let first = makeStore(path, CheckpointReadsTests.delayedRenames)
             let second = makeStore(path, counter.system)
             // Both have the journal open from here on.
             try first.commit { $0["port"] = 79 }
@@ -111,39 +106,22 @@ struct CommentedFileTests {
         }
     }
 
-    @Test("a value that is set while the file is broken is merged into the corrected file, whose comments stay")
-    func mergedEdit() async throws {
-        try await withSettingsPath { path in
-            let suite = SettingsSuite(fileAt: path, reporter: reporter)
-            try await suite.setStoredValue(1, forKey: "port")
-            try await suite.checkpoint()
-            try path.replaceFile(with: "{\n  /* not closed\n  \"port\": 2\n}")
-            await eventually("the broken file is reported") {
-                _ = suite.snapshot()
-                return reporter.errors.map(\.location) == [.init(file: path, line: 2, column: 3)]
-            }
-            try await suite.setStoredValue(3, forKey: "port")
-            expectError(.malformedFile) { try suite.checkpoint() }
-            try path.overwriteFile(with: "{\n  // The port.\n  \"port\": 2,\n  \"new\": 1, // one\n}\n")
-            try await eventually("the value is merged") {
-                try path.fileContents == "{\n  // The port.\n  \"port\": 3,\n  \"new\": 1, // one\n}\n"
-            }
-            #expect(suite.snapshot() == ["port": 3, "new": 1])
-        }
-    }
-
-    @Test("comments that are added while a checkpoint writes its draft stay")
+    @Test("comments that are added while a checkpoint writes its draft stay, and subscribers receive the changed value")
     func editDuringDraft() async throws {
         try await withSettingsPath { path in
-            let commented = "{\n  // a\n  \"a\": 1\n}\n"
+            let commented = "{\n  // a\n  \"a\": 3\n}\n"
+            let origins = CallLog<SettingChangeOrigin>()
+            let observer = WokenObserver { origins.add($0) }
             let drafting = Interruption(after: .write) { $0.hasSuffix(".new") }
             let store = makeStore(path, drafting.system)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             drafting.run { try path.replaceFile(with: commented) }
             try store.commit { $0["b"] = 2 }
+            store.setObserver(observer)
             try store.checkpoint()
-            #expect(try path.fileContents == "{\n  // a\n  \"a\": 1,\n  \"b\": 2\n}\n")
+            #expect(try path.fileContents == "{\n  // a\n  \"a\": 3,\n  \"b\": 2\n}\n")
+            #expect(origins.all == [.external])
         }
     }
 
@@ -167,28 +145,21 @@ struct CommentedFileTests {
         }
     }
 
-    @Test("no value can be stored under the name of the schema")
-    func reservedKey() async throws {
-        try await withTemporaryDirectory { directory in
-            for suite in [SettingsSuite.inMemory(), SettingsSuite(fileAt: directory + "/settings.json")] {
-                expectError(.invalidKey) { try suite.setStoredValue("x", forKey: "$schema") }
-                expectError(.invalidKey) { try suite.transaction { try $0.setStoredValue("x", forKey: "$schema") } }
-                let setting = Setting("$schema", default: "", suite: suite)
+    @Test(
+        "no value can be stored under the name of the schema, or of the last good values",
+        arguments: ["$schema", "$lastGood"]
+    )
+    func reservedKey(key: String) async throws {
+        try await withSettingsPath { path in
+            for suite in [SettingsSuite.inMemory(), SettingsSuite(fileAt: path)] {
+                expectError(.invalidKey) { try suite.setStoredValue("x", forKey: key) }
+                expectError(.invalidKey) { try suite.transaction { try $0.setStoredValue("x", forKey: key) } }
+                let setting = Setting(key, default: "", suite: suite)
                 expectError(.invalidKey) { try setting.set("x") }
                 setting.value = "x"
                 #expect(setting.value == "")
                 suite.finish()
             }
-        }
-    }
-
-    @Test("a value that cannot be used is reported at its place behind comments")
-    func location() async throws {
-        try await withSettingsPath { path in
-            try path.overwriteFile(with: "{ // top\n  /* port */ \"port\": \"x\",\n}")
-            let suite = SettingsSuite(fileAt: path, reporter: reporter)
-            #expect(Setting("port", default: 1, suite: suite).value == 1)
-            #expect(reporter.errors.map(\.location) == [.init(file: path, line: 2, column: 22)])
         }
     }
 }

@@ -96,7 +96,6 @@ final class FaultyStorage: StoreObserver {
         read.signal()
     }
 
-    /// Waits briefly for a read by another thread.
     private func waitForRead() {
         while read.wait(timeout: .now()) == .success {}
         // The first read may have started too early to see the first half.
@@ -105,7 +104,6 @@ final class FaultyStorage: StoreObserver {
         }
     }
 
-    /// Waits briefly for a commit that is in progress.
     func waitForCommit() {
         guard state.withLock({ $0.commitsInProgress > 0 }) else { return }
         let version = memory.version()

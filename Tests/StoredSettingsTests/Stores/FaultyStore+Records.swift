@@ -59,7 +59,6 @@ extension FaultyStore {
         }
     }
 
-    /// Reports a commit to the observer, if there is one.
     func observe(_ changes: [StoreChange], _ origin: SettingChangeOrigin) -> StoreDelivery {
         let observer = state.withLock { $0.observer }
         return observer?.record(StoreCommit(changes: changes, origin: origin)) ?? .none

@@ -29,7 +29,6 @@ final class FaultyStore: SettingsStore {
         storage.add(self)
     }
 
-    /// Creates another store that shares the same storage.
     init(reopening other: FaultyStore) {
         (fault, storage) = (other.fault, other.storage)
         let contents = storage.memory.contents()

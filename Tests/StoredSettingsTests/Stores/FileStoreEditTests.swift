@@ -94,29 +94,19 @@ struct FileStoreEditTests {
         }
     }
 
-    @Test(
-        "a file whose times have no fractions is read again for two seconds after its last change",
-        arguments: [(0, false), (1, true)]
-    )
-    func coarseTimes(nanoseconds: Int, isCertain: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            try (directory + "/file").overwriteFile(with: "{}")
-            var status = try #require(try SystemCalls().status(at: FilePath(directory + "/file")))
+    @Test("a file is read again after its last change: for longer if its times have no fractions, and if they were set")
+    func times() async throws {
+        try await withSettingsPath { path in
+            try path.overwriteFile(with: "{}")
+            var status = try #require(try SystemCalls().status(at: FilePath(path)))
             let now = SystemCalls.wallClock()
-            (status.modified.seconds, status.modified.nanoseconds) = (.init(now - 1), .init(nanoseconds))
-            status.changed = status.modified
-            #expect(SettingsFile.isCertain(status, at: now) == isCertain)
-            (status.modified.seconds, status.changed.seconds) = (.init(now - 4), .init(now - 4))
-            #expect(SettingsFile.isCertain(status, at: now))
-        }
-    }
-
-    @Test("a file is read again after its last change, whatever time of modification a program has set")
-    func setTimes() async throws {
-        try await withTemporaryDirectory { directory in
-            try (directory + "/file").overwriteFile(with: "{}")
-            var status = try #require(try SystemCalls().status(at: FilePath(directory + "/file")))
-            let now = SystemCalls.wallClock()
+            for (nanoseconds, isCertain) in [(0, false), (1, true)] {
+                (status.modified.seconds, status.modified.nanoseconds) = (.init(now - 1), .init(nanoseconds))
+                status.changed = status.modified
+                #expect(SettingsFile.isCertain(status, at: now) == isCertain)
+                (status.modified.seconds, status.changed.seconds) = (.init(now - 4), .init(now - 4))
+                #expect(SettingsFile.isCertain(status, at: now))
+            }
             (status.changed.seconds, status.changed.nanoseconds) = (.init(now), .init((now - now.rounded(.down)) * 1e9))
             for offset in [-100, 0, 100] {
                 status.modified.seconds = status.changed.seconds + offset
@@ -126,62 +116,32 @@ struct FileStoreEditTests {
         }
     }
 
-    @Test("a file whose status does not show a change is compared by its contents")
-    func comparedContents() async throws {
-        try await withSettingsPath { path in
-            try path.overwriteFile(with: #"{"a": 1}"#)
-            let file = SettingsFile(path: FilePath(path), system: SystemCalls())
-            let status = try file.status()
-            let checksum = SettingsFile.checksum(of: Array(#"{"a": 1}"#.utf8))
-            #expect(try file.isUnchanged(since: status, checksum))
-            #expect(try file.isUnchanged(since: status, nil))
-            #expect(try !file.isUnchanged(since: status, SettingsFile.checksum(of: Array(#"{"a": 2}"#.utf8))))
-            try path.replaceFile(with: #"{"a": 1}"#)
-            #expect(try !file.isUnchanged(since: status, checksum))
-        }
-    }
-
     @Test("the error for an unusable value has its line and column, unless the value is only in the journal")
     func placeOfValue() async throws {
         try await withTemporaryDirectory { directory in
             let (path, reporter) = (directory + "/settings.json", RecordingReporter())
             try path.overwriteFile(
-                with: "{\n  \"nested\": {\"port\": 1},\n  \"port\" : \"no\",\n  \"other\": {\"port\": 2}\n}\n"
+                with: """
+                    { // top
+                      "nested": {"port": 1},
+                      /* a */ "port" : "no",
+                      "other": {"port": 2}
+                    }
+
+                    """
             )
             let store = makeStore(path)
             let suite = SettingsSuite(store: store, reporter: reporter)
             let port = Setting("port", default: 8_080, suite: suite)
             #expect(port.value == 8_080)
-            #expect(reporter.errors.map(\.location) == [.init(file: path, line: 3, column: 12)])
-            #expect(reporter.errors.first?.message.contains("\(path):3:12") == true)
+            #expect(reporter.errors.map(\.location) == [.init(file: path, line: 3, column: 20)])
+            #expect(reporter.errors.first?.message.contains("\(path):3:20") == true)
             #expect(settingsError { try port.load() }?.location?.line == 3)
             try await suite.setStoredValue("still no", forKey: "port")
             #expect(port.value == 8_080)
             #expect(reporter.errors.last?.location == .init(file: path))
             try await suite.checkpoint()
-            #expect(settingsError { try port.load() }?.location == .init(file: path, line: 3, column: 12))
-        }
-    }
-
-    @Test("a set after a link was changed is stored where the link leads to")
-    func changedLink() async throws {
-        try await withTemporaryDirectory { directory in
-            for name in ["a", "b"] {
-                #expect(mkdir("\(directory)/\(name)", 0o700) == 0)
-                try "\(directory)/\(name)/settings.json".overwriteFile(with: "{}")
-            }
-            let path = directory + "/settings.json"
-            #expect(symlink("a/settings.json", path) == 0)
-            let store = makeStore(path)
-            try store.commit { $0["a"] = 1 }
-            // As if it made checkpoints in the background: it does not look at the path for each set.
-            store.schedule.hasCommitted.store(true, ordering: .relaxed)
-            try store.checkpoint()
-            #expect(symlink("b/settings.json", path + ".new") == 0 && rename(path + ".new", path) == 0)
-            store.storeVersion.mustLook()
-            try store.commit { $0["n"] = 2 }
-            #expect(FileManager.default.fileExists(atPath: directory + "/b/settings.json.journal"))
-            #expect(makeStore(path).value(forKey: "n") == 2)
+            #expect(settingsError { try port.load() }?.location == .init(file: path, line: 3, column: 20))
         }
     }
 

@@ -170,24 +170,6 @@ struct FileStoreFaultTests {
         #expect(names == suffixes.map { "settings.json" + $0 })
     }
 
-    @Test("a file with a transient read failure is reported once and read when the failure ends")
-    func transientReadFailure() async throws {
-        try await withSettingsPath { path in
-            try path.overwriteFile(with: #"{"a": 1}"#)
-            let suite = suite(path)
-            faults.fail(.open, with: EMFILE)
-            for _ in 0..<10 { #expect(suite.storedValue(forKey: "a") == nil) }
-            // At most one report for the file and one for its journal.
-            let places = reporter.errors.map(\.location?.file)
-            #expect(places.contains(path) && Set(places).isSubset(of: [path, path + ".journal"]))
-            #expect(Set(places).count == places.count && reporter.errors.allSatisfy { $0.code == .readFailed })
-            faults.stop()
-            await eventually("the file is read again") { suite.storedValue(forKey: "a") == 1 }
-            try await suite.setStoredValue(2, forKey: "a")
-            #expect(reporter.errors.count == places.count)
-        }
-    }
-
     @Test("a directory without write permission makes the suite read-only and its values readable")
     func readOnly() async throws {
         try await withSettingsPath { path in
@@ -218,10 +200,13 @@ struct FileStoreFaultTests {
         }
     }
 
-    @Test("changes are noticed by polling when the system has no watches")
-    func polling() async throws {
+    @Test("changes are noticed by polling when the system has no watches", arguments: [EMFILE, ENOSYS])
+    func polling(number: CInt) async throws {
         try await withSettingsPath { path in
-            faults.fail(.watch, with: EMFILE)
+            faults.fail(.watch, with: number)
+            // One without a subscriber looks only when it is read.
+            let reader = suite(path)
+            #expect(reader.snapshot() == [:])
             let values = Setting("a", default: 0, suite: suite(path)).values
             let seen = Task {
                 for await value in values where value == 7 { return value }
@@ -229,44 +214,7 @@ struct FileStoreFaultTests {
             }
             try path.replaceFile(with: #"{"a": 7}"#)
             #expect(await within { await seen.value } == 7)
-        }
-    }
-
-    @Test("without watches, a suite without subscribers does nothing while nothing is read, and a read sees an edit")
-    func idle() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
-            let calls = Mutex(0)
-            let polls = Mutex(0)
-            let store = FileStore(
-                path: FilePath(path),
-                system: SystemCalls { call, _ in
-                    calls.withLock { $0 += 1 }
-                    return call == .watch ? ENOSYS : nil
-                }
-            )
-            // The polls of this one show that time passes.
-            let polling = FileStore(
-                path: FilePath(directory + "/polling.json"),
-                system: SystemCalls { call, _ in
-                    if call == .watch { polls.withLock { $0 += 1 } }
-                    return call == .watch ? ENOSYS : nil
-                }
-            )
-            polling.watch()
-            try path.replaceFile(with: #"{"a": 1}"#)
-            let suite = SettingsSuite(store: store, reporter: reporter)
-            try await suite.setStoredValue(2, forKey: "b")
-            #expect(suite.snapshot() == ["a": 1, "b": 2])
-            await eventually("the store is idle") {
-                let (known, end) = (calls.withLock(\.self), polls.withLock(\.self) + 10)
-                await eventually("the other one polls") { polls.withLock(\.self) >= end }
-                return store.peek { $0.watch?.isUnwatched == true } && calls.withLock(\.self) == known
-            }
-            try path.replaceFile(with: #"{"a": 7, "b": 2}"#)
-            await eventually("the edit is read") { suite.snapshot() == ["a": 7, "b": 2] }
-            await suite.finish()
-            polling.close()
+            await eventually("the edit is read") { reader.snapshot() == ["a": 7] }
         }
     }
 
@@ -279,12 +227,8 @@ struct FileStoreFaultTests {
             let system = SystemCalls { call, name in
                 guard call == .open, name == path else { return nil }
                 let text = texts.withLock { $0.isEmpty ? nil : $0.removeFirst() }
-                do {
-                    // The store has checked the file's status and reads the contents that are there now.
-                    if let text { try path.overwriteFile(with: text) }
-                } catch {
-                    Issue.record(error)
-                }
+                // The store has checked the file's status and reads the contents that are there now.
+                if let text { #expect(throws: Never.self) { try path.overwriteFile(with: text) } }
                 return nil
             }
             let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
@@ -299,25 +243,6 @@ struct FileStoreFaultTests {
             await eventually("the complete file is read") { suite.storedValue(forKey: "a") == 3 }
             #expect(reporter.errors.isEmpty)
             _ = changes
-        }
-    }
-
-    @Test("a good file that replaces a malformed one during a read is read next")
-    func replacedDuringRead() async throws {
-        try await withTemporaryDirectory { directory in
-            let (path, other) = (directory + "/settings.json", directory + "/other.json")
-            try path.overwriteFile(with: "{broken")
-            try other.overwriteFile(with: #"{"a": 1}"#)
-            // Neither file looks as if another process were writing it.
-            let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1e9)]
-            for path in [path, other] { try FileManager.default.setAttributes(attributes, ofItemAtPath: path) }
-            let system = SystemCalls { call, name in
-                // The first read has started and reads the file that is open.
-                if call == .read, name == path { rename(other, path) }
-                return nil
-            }
-            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
-            await eventually("the good file is read") { suite.storedValue(forKey: "a") == 1 }
         }
     }
 }

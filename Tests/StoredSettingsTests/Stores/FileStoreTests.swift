@@ -85,15 +85,12 @@ struct FileStoreTests {
     func creatingOpensNothing() async throws {
         try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"a": 1}"#)
-            let opened = Mutex<[String]>([])
-            let system = SystemCalls(witness: { call, name in
-                if call == .open { opened.withLock { $0.append(name) } }
-            })
-            let store = makeStore(path, system)
+            let counter = CallCounter()
+            let store = makeStore(path, counter.system)
             let suite = SettingsSuite(store: store)
-            #expect(opened.withLock { $0 } == [])
+            #expect(counter.count(.open) == 0)
             #expect(suite.keys == ["a"])
-            #expect(opened.withLock { $0.contains(path) })
+            #expect(counter.count(.open) > 0)
             store.close()
         }
     }

@@ -2,7 +2,6 @@
 
 import Foundation
 import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -39,54 +38,25 @@ struct JournalFormatTests {
         return bytes(words)
     }
 
-    @Test("the facts of an epoch that were stored last are the newest, also when their number begins again at 0")
-    func serialNumbers() async throws {
-        try await withTemporaryDirectory { directory in
-            let store = makeStore(directory + "/settings.json")
-            try store.commit { $0["a"] = 1 }
-            let journal = try #require(store.peek { $0.journal.journal })
-            var epoch = try #require(journal.current?.epoch)
-            for serial in [1 << 62, 2 << 62, 3 << 62, .max - 1, .max, 0, 1] as [UInt64] {
-                epoch.serial = serial
-                JournalHeader.store(epoch, in: journal.page)
-                #expect(JournalHeader.epoch(in: journal.page)?.serial == serial)
-            }
-        }
-    }
-
-    @Test("facts of an epoch that do not continue what was published are none")
-    func unpublishedEpoch() async throws {
-        try await withTemporaryDirectory { directory in
-            let store = makeStore(directory + "/settings.json")
-            try store.commit { $0["a"] = 1 }
-            let journal = try #require(store.peek { $0.journal.journal })
-            var epoch = try #require(journal.current?.epoch)
-            let published = journal.published
-            epoch.epoch &+= 1
-            for (previousEnd, isContinued) in [(published.end + 8, false), (0, false), (published.end, true)] {
-                epoch.previousEnd = previousEnd
-                journal.store(epoch)
-                let current = journal.current
-                epoch.serial &+= 1
-                #expect((current != nil) == isContinued)
-                #expect(current.map { $0.position == epoch.beginning } ?? true)
-            }
-        }
-    }
-
-    @Test("a commit enters an epoch that a killed process has begun and not published")
-    func unpublishedByKilledProcess() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+    @Test(
+        "a commit enters an epoch that a killed process has begun and not published, also if that process had the lock",
+        arguments: [false, true]
+    )
+    func unpublishedByKilledProcess(hadLock: Bool) async throws {
+        try await withSettingsPath { path in
             let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             let journal = try #require(store.peek { $0.journal.journal })
             let (epoch, position) = try #require(journal.current)
             var next = epoch
             (next.epoch, next.previousEnd, next.previousCheckpointed) = (epoch.epoch &+ 1, position.end, position.end)
-            journal.store(next)
-            #expect(journal.published == position)
-            try store.commit { $0["b"] = 2 }
+            do {
+                let killed = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
+                if hadLock { #expect(try killed.acquireLockIfFree()) }
+                killed.store(next)
+            }
+            #expect(journal.published == position && journal.lock.isHeld == hadLock)
+            try store.write(2, forKey: "b")
             #expect(journal.published.epoch == next.epoch)
             try store.checkpoint()
             let (suite, reporter) = (makeStore(path), RecordingReporter())
@@ -97,25 +67,10 @@ struct JournalFormatTests {
     }
 
     @Test(
-        "a journal of another format is refused and left unchanged, whatever else it contains",
-        arguments: [1, 2, 4] as [UInt64],
-        [1, 7 << 32 | 4_096] as [UInt64]
+        "a journal that replaces another knows of the settings file what that one knew",
+        arguments: [false, true]
     )
-    func otherFormat(version: UInt64, position: UInt64) async throws {
-        try await withSettingsPath { path in
-            var header = [UInt64](repeating: 0, count: 512)
-            (header[0], header[1], header[2]) = (Self.words("SSJOURNL".utf8)[0], version, 42)
-            header[8] = position
-            let bytes = Data(Self.bytes(header))
-            try bytes.write(to: URL(filePath: path + ".journal"))
-            let store = makeStore(path)
-            expectError(.newerFormat) { try store.commit { $0["a"] = 1 } }
-            #expect(try Data(contentsOf: URL(filePath: path + ".journal")) == bytes)
-        }
-    }
-
-    @Test("a journal that replaces another knows of the settings file what that one knew")
-    func replacing() async throws {
+    func replacing(isCheckpointed: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let (path, reporter) = (directory + "/settings.json", RecordingReporter())
             let store = makeStore(path)
@@ -127,55 +82,17 @@ struct JournalFormatTests {
             try await suite.setStoredValue(2, forKey: "a")
             try await suite.synchronize()
             #expect(store.peek { $0.journal.journal } !== old)
-            // The copy is known to be this library's, whatever it holds.
-            try (path + ".last-good").overwriteFile(with: "damaged by a disk")
-            try await suite.checkpoint()
-            #expect(reporter.errors.map(\.message) == [])
-            #expect(try (path + ".last-good").fileContents == path.fileContents)
+            // A checkpoint would show as well that there was a file.
+            if isCheckpointed {
+                // The copy is known to be this library's, whatever it holds.
+                try (path + ".last-good").overwriteFile(with: "damaged by a disk")
+                try await suite.checkpoint()
+                #expect(reporter.errors.map(\.message) == [])
+                #expect(try (path + ".last-good").fileContents == path.fileContents)
+            }
             // There was a file, so that its absence is no fresh start.
             for suffix in ["", ".last-good"] { try FileManager.default.removeItem(atPath: path + suffix) }
             #expect(makeStore(path).problem?.code == .readFailed)
-        }
-    }
-
-    @Test("a journal that replaces another one shows that there was a settings file")
-    func replacedAfterCheckpoint() async throws {
-        try await withSettingsPath { path in
-            let store = makeStore(path)
-            try store.commit { $0["a"] = 1 }
-            try store.checkpoint()
-            let old = try #require(store.peek { $0.journal.journal })
-            old.markUnreliable()
-            try store.synchronize()
-            #expect(store.peek { $0.journal.journal } !== old)
-            // No checkpoint in between, because it would show the same.
-            for suffix in ["", ".last-good"] { try FileManager.default.removeItem(atPath: path + suffix) }
-            #expect(makeStore(path).problem?.code == .readFailed)
-        }
-    }
-
-    @Test("a journal whose creation fails halfway is completed by the next commit, and is not reported as damaged")
-    func failedCreation() async throws {
-        try await withTemporaryDirectory { directory in
-            let (path, faults, catcher) = (directory + "/settings.json", Faults(), ErrorRecorder())
-            let writes = Mutex(0)
-            faults.fail(.write, with: ENOSPC) { called in
-                guard called.hasSuffix(".journal") else { return false }
-                return writes.withLock { count in
-                    count += 1
-                    return count > 1
-                }
-            }
-            let store = makeStore(path, faults.system)
-            expectError(.writeFailed) { try store.commit { $0["a"] = 1 } }
-            #expect(writes.withLock { $0 } > 1)
-            faults.stop()
-            let other = makeStore(path)
-            other.setObserver(catcher)
-            try other.commit { $0["b"] = 1 }
-            try store.commit { $0["c"] = 1 }
-            #expect(other.contents() == ["b": 1, "c": 1])
-            #expect(catcher.errors.map(\.message) == [])
         }
     }
 

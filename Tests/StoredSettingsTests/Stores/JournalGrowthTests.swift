@@ -13,7 +13,6 @@ struct JournalGrowthTests {
     private static let bound = 50_000
     private static let count = TestRun.count(quick: 10_000, exhaustive: 30_000)
 
-    /// Counts the attempts to checkpoint.
     private final class Attempts: Sendable {
         private let number = Mutex(0)
         let isDiskFull = Mutex(false)
@@ -69,31 +68,6 @@ struct JournalGrowthTests {
                 } catch {
                     return false
                 }
-            }
-            store.close()
-        }
-    }
-
-    @Test(
-        "the cause of failed checkpoints is reported once, and again after a checkpoint has succeeded",
-        .deadlockLimit
-    )
-    func reports() async throws {
-        try await withSettingsPath(inMemory: true) { path in
-            let (attempts, recorder) = (Attempts(), ErrorRecorder())
-            let store = FileStore(path: path, system: attempts.system)
-            store.setObserver(recorder)
-            for round in 1...2 {
-                attempts.isDiskFull.withLock { $0 = true }
-                try store.commit { $0["n"] = .integer(Int128(round)) }
-                for _ in 0..<3 {
-                    let before = attempts.count
-                    await eventually("another checkpoint is attempted") { attempts.count > before }
-                    store.schedule.retryNow()
-                }
-                #expect(recorder.errors.map(\.code) == Array(repeating: .writeFailed, count: round))
-                attempts.isDiskFull.withLock { $0 = false }
-                try store.checkpoint()
             }
             store.close()
         }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StoredSettingsTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -21,19 +19,10 @@ struct JournalLockTests {
         try #require(try Journal.open(at: path, SystemCalls()))
     }
 
-    @Test("one process at a time has the lock, and the next finds out whether it was released")
-    func exclusion() async throws {
-        try await withJournal { path in
-            let (first, second) = (try open(path), try open(path))
-            #expect(try first.acquireLockIfFree())
-            #expect(try !second.acquireLockIfFree())
-            #expect(try !first.acquireLockIfFree(), "not even the same process")
-            #expect(first.lock.isHeld && second.lock.isHeld)
-            #expect(second.lock.holder == LockHolder.current)
-            first.unlock()
-            #expect(!second.lock.isHeld)
-            #expect(try second.acquireLock() == .free)
-            second.unlock()
+    /// Acquires the lock, however long that takes.
+    private func acquireLock(of journal: Journal) async throws -> JournalLock.Finding {
+        try await blocking {
+            try journal.acquireLock(LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout))
         }
     }
 
@@ -97,16 +86,6 @@ struct JournalLockTests {
         }
     }
 
-    @Test(
-        "the error names the time for which the lock was held",
-        arguments: [(.milliseconds(100), "100 milliseconds"), (.seconds(5) + .milliseconds(7), "5 seconds")]
-            as [(Duration, String)]
-    )
-    func timeInError(time: Duration, words: String) {
-        let error = SettingsError.lockTimedOut("settings.json.journal", after: time, process: 7)
-        #expect(error.fact == "process 7 has held the lock for \(words) without progress")
-    }
-
     @Test("the lock of a process that has ended is taken over even if a child has its file open", .deadlockLimit)
     func endedHolder() async throws {
         try await withJournal { path in
@@ -163,18 +142,13 @@ struct JournalLockTests {
             // A process that will have begun to wait a minute later.
             let time = UInt64(SystemCalls.coarseTime() / 1_000_000 + 60_000) & 0xFFFF_FFFF
             first.page[JournalHeader.claimWord] = time << 32 | 77
-            async let waiter: Void = blocking {
-                do {
-                    _ = try second.acquireLock(LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout))
-                } catch {
-                    Issue.record(error)
-                }
-            }
+            async let finding = acquireLock(of: second)
             await eventually("the waiting process has the next turn") {
                 ![0, 77].contains(first.page[JournalHeader.claimWord] & 0xFFFF_FFFF)
             }
             first.unlock()
-            await waiter
+            let found = try await finding
+            #expect(found == .free)
             #expect(first.page[JournalHeader.claimWord] == 0)
             second.unlock()
         }
@@ -188,48 +162,14 @@ struct JournalLockTests {
         try await withJournal { path in
             let (first, second) = (try open(path), try open(path))
             #expect(try first.acquireLockIfFree())
-            let finding = Mutex<JournalLock.Finding?>(nil)
-            async let waiter: Void = blocking {
-                do {
-                    let timeout = LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout)
-                    let found = try second.acquireLock(timeout)
-                    finding.withLock { $0 = found }
-                } catch {
-                    Issue.record(error)
-                }
-            }
+            async let finding = acquireLock(of: second)
             await eventually("the process has waited for long") { first.page[JournalHeader.claimWord] != 0 }
-            #expect(finding.withLock { $0 == nil })
             first.unlock()
-            await waiter
-            #expect(finding.withLock { $0 } == .free)
+            let found = try await finding
+            #expect(found == .free)
             #expect(first.page[JournalHeader.claimWord] == 0)
             #expect(try !first.acquireLockIfFree())
             second.unlock()
         }
-    }
-
-    @Test("a commit after the death of a holder recovers what that one has left unfinished", .deadlockLimit)
-    func recovery() async throws {
-        try await withSettingsPath { path in
-            let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
-            try store.commit { $0["a"] = 1 }
-            try dieInEpoch(of: FilePath(path + ".journal"))
-            try store.write(2, forKey: "b")
-            try store.checkpoint()
-            let contents: [String: StoredValue] = ["a": 1, "b": 2]
-            #expect(store.contents() == contents)
-            #expect(FileStore(path: FilePath(path), checkpointsInBackground: false).contents() == contents)
-        }
-    }
-
-    /// Acquires the lock, begins an epoch without publishing it, and closes the file.
-    private func dieInEpoch(of path: FilePath) throws {
-        let journal = try open(path)
-        #expect(try journal.acquireLockIfFree())
-        let (epoch, position) = try #require(journal.current)
-        var next = epoch
-        (next.epoch, next.previousEnd, next.previousCheckpointed) = (epoch.epoch &+ 1, position.end, position.end)
-        journal.store(next)
     }
 }

@@ -19,7 +19,7 @@ struct LastGoodCopyTests {
     /// Makes a suite whose settings file and copy contain a secret, and then runs a body with a store that has removed it.
     private func withRemovedSecret(
         _ faults: Faults = Faults(),
-        _ body: (_ path: String, _ store: FileStore) throws -> Void
+        _ body: (_ directory: String, _ path: String, _ store: FileStore) throws -> Void
     ) async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
@@ -30,7 +30,7 @@ struct LastGoodCopyTests {
             try store.checkpoint()
             #expect(try holders(in: directory) == ["settings.json", "settings.json.last-good"])
             try store.commit { $0["token"] = nil }
-            try body(path, store)
+            try body(directory, path, store)
         }
     }
 
@@ -51,10 +51,10 @@ struct LastGoodCopyTests {
     @Test("a checkpoint on a full disk removes an outdated copy, and uses its space", arguments: [0, 1])
     func fullDisk(roomForDrafts: Int) async throws {
         let faults = Faults()
-        try await withRemovedSecret(faults) { path, store in
+        try await withRemovedSecret(faults) { directory, path, store in
             leaveRoom(for: roomForDrafts, faults, path)
             try store.checkpoint()
-            #expect(try holders(in: String(path.dropLast("/settings.json".count))) == [])
+            #expect(try holders(in: directory) == [])
             #expect(try (path + ".last-good").fileContents == path.fileContents)
             #expect(makeStore(path).contents() == ["other": 1])
         }
@@ -63,8 +63,7 @@ struct LastGoodCopyTests {
     @Test("a checkpoint throws while an outdated copy can be neither replaced nor removed")
     func unremovable() async throws {
         let faults = Faults()
-        try await withRemovedSecret(faults) { path, store in
-            let directory = String(path.dropLast("/settings.json".count))
+        try await withRemovedSecret(faults) { directory, path, store in
             leaveRoom(for: 1, faults, path)
             faults.fail(.unlink, with: EACCES) { $0.hasSuffix(".last-good") }
             let error = #expect(throws: SettingsError.self) { try store.checkpoint() }
@@ -99,10 +98,9 @@ struct LastGoodCopyTests {
 
     @Test("a copy with a second name is replaced")
     func hardLink() async throws {
-        try await withRemovedSecret { path, store in
+        try await withRemovedSecret { directory, path, store in
             try FileManager.default.linkItem(atPath: path + ".last-good", toPath: path + ".snapshot")
             try store.checkpoint()
-            let directory = String(path.dropLast("/settings.json".count))
             #expect(try holders(in: directory) == ["settings.json.snapshot"])
         }
     }
@@ -146,22 +144,6 @@ struct LastGoodCopyTests {
             }
             #expect(checkpointing.hasRun)
             #expect(try holders(in: directory) == [])
-        }
-    }
-
-    @Test("it loses the permissions that the settings file loses")
-    func permissions() async throws {
-        try await withSettingsPath(inMemory: true) { path in
-            try path.overwriteFile(with: "{}")
-            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
-            let store = makeStore(path)
-            try store.commit { $0["a"] = 1 }
-            try store.checkpoint()
-            #expect(try (path + ".last-good").filePermissions == 0o644)
-            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-            store.lookAndWait()
-            #expect(try (path + ".last-good").filePermissions == 0o600)
-            #expect(try (path + ".journal").filePermissions == 0o600)
         }
     }
 }
@@ -233,24 +215,6 @@ struct UnpublishedRecordTests {
             try store.commit { $0["c"] = 1 }
             try store.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 7, "b": 1, "c": 1])
-        }
-    }
-
-    @Test("where the group cannot be kept, its members do not gain permissions as other users")
-    func lostGroup() async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let path = directory + "/file"
-            try path.overwriteFile(with: "")
-            let faults = Faults()
-            faults.fail(.changeOwner, with: EPERM)
-            for (mode, expected) in [(0o604, 0o600), (0o644, 0o604), (0o660, 0o600), (0o646, 0o604)] {
-                let file = try faults.system.open(path, O_RDWR)
-                var model = try faults.system.status(of: file)
-                model.group += 1
-                model.mode = model.mode & ~0o777 | mode_t(mode)
-                try faults.system.copyPermissions(of: model, to: file)
-                #expect(try path.filePermissions == expected)
-            }
         }
     }
 }

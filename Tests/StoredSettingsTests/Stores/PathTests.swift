@@ -137,17 +137,6 @@ struct PathTests {
         }
     }
 
-    @Test("no system call is given a path with a NUL")
-    func calls() throws {
-        let path: FilePath = "/etc/passwd\0.json"
-        #expect(throws: SystemError(call: .open, path: path, number: EINVAL)) {
-            _ = try SystemCalls().open(path, O_RDONLY)
-        }
-        #expect(throws: SystemError(call: .status, path: path, number: EINVAL)) {
-            _ = try SystemCalls().status(at: path)
-        }
-    }
-
     @Test("a settings file with a length of a terabyte is rejected without being read")
     func enormous() async throws {
         try await withSettingsPath { path in
@@ -168,23 +157,5 @@ struct PathTests {
             try await other.checkpoint()
             #expect(other.snapshot() == ["b": 2, "c": 3])
         }
-    }
-
-    @Test("paths are split into components")
-    func components() {
-        let path: FilePath = "/etc/acme/settings.json"
-        #expect(path.directory == "/etc/acme")
-        #expect(path.name == "settings.json")
-        #expect(FilePath("/settings.json").directory == "/")
-        #expect(FilePath("settings.json").directory == ".")
-        #expect(FilePath("/etc").appending("/var") == "/var")
-        #expect(FilePath("/").appending("etc") == "/etc")
-        #expect(FilePath("/etc").appending("a/b") == "/etc/a/b")
-        #expect(path.adding(".lock").removing(".lock") == path)
-        #expect(path.removing(".lock") == nil)
-        #expect(FilePath("/etc///").withoutTrailingSlashes == "/etc")
-        #expect(FilePath("///").withoutTrailingSlashes == "/")
-        #expect(!FilePath("/etc/").namesFile)
-        #expect(!FilePath("/etc/..").namesFile)
     }
 }

@@ -71,8 +71,7 @@ struct RareMomentsTests {
 
     @Test("a value of a removed journal does not override a value that was set and checkpointed since")
     func removedJournalWithOlderValue() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/settings.json"
+        try await withSettingsPath { path in
             let store = makeStore(path)
             try store.commit { $0["a"] = 1 }
             try JournalFile(of: path).remove()

@@ -12,37 +12,6 @@ import Testing
 /// Reads that meet an edit or a checkpoint at the one moment that matters.
 @Suite("Reads in rare moments")
 struct RareReadsTests {
-    @Test("a value that is cached while another thread reads the edited file is read again afterwards")
-    func cachedMeanwhile() async throws {
-        try await withSettingsPath { path in
-            try path.overwriteFile(with: #"{"a": 1, "b": 1, "text": "old"}"#)
-            let mayEnd = DispatchSemaphore(value: 0)
-            let reading = Interruption(before: .read) { $0 == path }
-            let store = makeStore(path, reading.system)
-            let suite = SettingsSuite(store: store, reporter: RecordingReporter())
-            let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
-            let text = Setting("text", default: "", suite: suite)
-            try await suite.setStoredValue(1, forKey: "other")
-            #expect(a.value == 1 && b.value == 1 && text.value == "old")
-            try path.replaceFile(with: #"{"a": 2, "b": 2, "text": "new"}"#)
-            reading.run { mayEnd.waitUntilSignaled() }
-            let read = Mutex<Int?>(nil)
-            Thread.detachNewThread {
-                store.lookAndWait()
-                let value = b.value
-                read.withLock { $0 = value }
-            }
-            await eventually("the edited file is being read") { reading.hasRun }
-            // The contents in memory are still the old ones, and may be cached.
-            #expect(a.value == 1 && text.value == "old")
-            mayEnd.signal()
-            await eventually("the edited file is read") { read.withLock { $0 != nil } }
-            #expect(read.withLock { $0 } == 2)
-            #expect(a.value == 2)
-            #expect(text.value == "new")
-        }
-    }
-
     @Test("checkpoints at each attempt to read are not taken for damage, also where the checkpoint lock is removed")
     func withoutCheckpointLock() async throws {
         try await withSettingsPath { path in
@@ -53,7 +22,7 @@ struct RareReadsTests {
             let number = Mutex(0)
             let system = SystemCalls(fault: { call, other in
                 guard call == .read, other == path, number.withLock({ $0 < 8 }) else { return nil }
-                do {
+                #expect(throws: Never.self) {
                     let next = number.withLock {
                         $0 += 1
                         return $0
@@ -62,8 +31,6 @@ struct RareReadsTests {
                     // So that the reader, which has locked it by now, excludes no checkpoint.
                     try FileManager.default.removeItem(atPath: path + ".lock")
                     try writer.checkpoint()
-                } catch {
-                    Issue.record(error)
                 }
                 return nil
             })
@@ -91,11 +58,7 @@ struct RareReadsTests {
                 }
                 // The number of records is limited, so that the test fails instead of running forever.
                 guard number > 0, number < 2_000 else { return nil }
-                do {
-                    try writer.write(.integer(Int128(number)), forKey: "n")
-                } catch {
-                    Issue.record(error)
-                }
+                #expect(throws: Never.self) { try writer.write(.integer(Int128(number)), forKey: "n") }
                 return nil
             })
             let reader = makeStore(path, system)
@@ -149,12 +112,7 @@ struct RareReadsTests {
     @Test("a file that is edited in place, with its times kept, after a checkpoint is read, not taken for known")
     func editedAfterCheckpoint() async throws {
         try await withSettingsPath { path in
-            // The times of a file differ from those of its rename once the file system's clock has ticked.
-            let ticking = SystemCalls(fault: { call, _ in
-                if call == .rename { SystemCalls.sleep(seconds: 0.03) }
-                return nil
-            })
-            let writer = makeStore(path, ticking)
+            let writer = makeStore(path, CheckpointReadsTests.delayedRenames)
             try writer.commit { $0["a"] = 1 }
             try writer.checkpoint()
             let reader = makeStore(path)
@@ -177,27 +135,6 @@ struct RareReadsTests {
             close(descriptor)
             reader.lookAndWait()
             #expect(reader.contents() == ["a": 2, "b": 1])
-        }
-    }
-
-    @Test("a file that a checkpoint has written over is not certain to show a later change by its status")
-    func overwritten() async throws {
-        // On a disk, the checkpoint might take longer than the check allows.
-        try await withSettingsPath(inMemory: true) { path in
-            try path.overwriteFile(with: "{\n  \"a\": 1\n}\n")
-            let inode = try path.inode
-            // As for a file that is mounted alone.
-            let system = SystemCalls(fault: { call, other in call == .rename && other == path ? EBUSY : nil })
-            let store = makeStore(path, system)
-            let start = ContinuousClock.now
-            try store.commit { $0["a"] = 2 }
-            try store.checkpoint()
-            let isCertain = store.peek { $0.settings.reading?.isCertain }
-            // Another thread looks again a moment after the file was read.
-            let isLate = ContinuousClock.now - start >= .seconds(SettingsFileState.settlingTime)
-            #expect(isCertain == false || isLate)
-            #expect(try path.inode == inode)
-            #expect(try path.fileContents == "{\n  \"a\": 2\n}\n")
         }
     }
 }

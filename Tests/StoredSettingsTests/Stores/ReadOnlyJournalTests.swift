@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import StoredSettingsTesting
 import Synchronization
 import TestSupport
 import Testing
@@ -55,36 +54,25 @@ struct ReadOnlyJournalTests {
 
 @Suite("Reports of a failed checkpoint")
 struct CheckpointReporterTests {
-    private final class Checkpointer: SettingsReporter {
-        let suite = Mutex<SettingsSuite?>(nil)
-        let outcomes = Mutex<[SettingsError.Code?]>([])
-
-        func report(_ error: SettingsError) {
-            guard let suite = suite.withLock(\.self) else { return }
-            var code: SettingsError.Code?
-            do {
-                try suite.checkpoint()
-            } catch {
-                code = (error as? SettingsError)?.code
-            }
-            outcomes.withLock { [code] in $0.append(code) }
-        }
-    }
-
     @Test("a reporter can checkpoint during a report")
     func checkpointing() async throws {
         try await withSettingsPath { path in
             let system = SystemCalls(fault: { call, other in
                 call == .rename && other.hasSuffix(".last-good") ? EIO : nil
             })
-            let reporter = Checkpointer()
-            let store = makeStore(path, system)
-            let suite = SettingsSuite(store: store, reporter: reporter)
+            let current = Mutex<SettingsSuite?>(nil)
+            let reports = Counter()
+            let reporter = CallingReporter { _ in
+                guard let suite = current.withLock(\.self) else { return }
+                #expect(throws: Never.self) { try suite.checkpoint() }
+                reports.add()
+            }
+            let suite = SettingsSuite(store: makeStore(path, system), reporter: reporter)
             try await suite.setStoredValue(1, forKey: "a")
-            reporter.suite.withLock { $0 = suite }
+            current.withLock { $0 = suite }
             try await suite.checkpoint()
-            reporter.suite.withLock { $0 = nil }
-            #expect(reporter.outcomes.withLock(\.self) == [nil])
+            current.withLock { $0 = nil }
+            #expect(reports.count == 1)
         }
     }
 }

@@ -40,6 +40,8 @@ struct SettingsLocationTests {
         #expect(directory(variables, user: nil) == nil)
         #expect(directory(["STORED_SETTINGS_HOME": "/one/"]) == "/one/s")
         #expect(directory(["STORED_SETTINGS_HOME": "/"]) == "/s")
+        #expect(directory(["STATE_DIRECTORY": "two::/three:/four", "HOME": "/five"]) == "/three/s")
+        #expect(directory(["STATE_DIRECTORY": "two", "HOME": "/five"]) == "/five/.config/s")
     }
 
     @Test(
@@ -66,20 +68,6 @@ struct SettingsLocationTests {
             try SettingsLocation.directory(forSuite: "s", in: environment(variables, user: nil)).get()
         }
         #expect(error?.fact.contains(fact) == true)
-    }
-
-    @Test("suites with one name and no location share memory for the lifetime of the process")
-    func sharedMemory() {
-        func setting() -> Setting<Int> {
-            let suite = SettingsSuite(
-                "shared memory",
-                environment: environment([:], user: nil),
-                reporter: RecordingReporter()
-            )
-            return Setting("a", default: 1, suite: suite)
-        }
-        setting().value = 2
-        #expect(setting().value == 2)
     }
 
     @Test("a suite without a location stores values in memory and reports it")
@@ -125,11 +113,5 @@ struct SettingsLocationTests {
     @Test("the name of the executable is known without /proc")
     func executable() {
         #expect(SystemCalls.executablePath("/nonexistent/exe")?.name == SystemCalls.executablePath()?.name)
-    }
-
-    @Test("the first absolute path of the state directories is used")
-    func stateDirectories() {
-        #expect(directory(["STATE_DIRECTORY": "two::/three:/four", "HOME": "/five"]) == "/three/s")
-        #expect(directory(["STATE_DIRECTORY": "two", "HOME": "/five"]) == "/five/.config/s")
     }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import StoredSettingsTesting
 import Synchronization
 import TestSupport
 import Testing
@@ -45,29 +44,6 @@ struct SingleWriteTests {
                     #expect(bytes == expected, "\(key) \(String(describing: value))")
                 }
             }
-        }
-    }
-
-    @Test("of consecutive records of one key only the last is applied, unless there are subscribers")
-    func runs() async throws {
-        try await withSettingsPath { path in
-            let (writer, reader) = (SettingsSuite(fileAt: path), SettingsSuite(store: store(path)))
-            try await writer.setStoredValue(0, forKey: "a")
-            #expect(reader.snapshot() == ["a": 0])
-            for value in 1...500 {
-                try await writer.setStoredValue(.integer(Int128(value)), forKey: value % 100 == 0 ? "b" : "a")
-            }
-            #expect(reader.snapshot() == ["a": 499, "b": 500])
-            try await writer.setStoredValue(nil, forKey: "b")
-            #expect(reader.snapshot() == ["a": 499])
-            let last = Mutex(0)
-            let observation = Setting("b", default: 0, suite: reader)
-                .observe { change in last.withLock { $0 = change.new } }
-            try await writer.setStoredValue(1, forKey: "b")
-            try await writer.setStoredValue(2, forKey: "b")
-            await eventually("the changes are delivered") { last.withLock { $0 } == 2 }
-            observation.invalidate()
-            await writer.finish()
         }
     }
 
@@ -178,22 +154,6 @@ struct SingleWriteTests {
             store.storeVersion.mustLook()
             try set(1, "a", in: store)
             #expect(self.store(path).contents() == ["a": 1, "first": 1])
-        }
-    }
-
-    @Test("a user that has lost access to the settings file cannot read a value that is set later")
-    func exposed() async throws {
-        try await withSettingsPath { path in
-            let store = try openStore(path, "{}")
-            let handle = FileHandle(forReadingAtPath: path + ".journal")
-            let journal = try #require(handle)
-            let current = try #require(store.peek { $0.journal.journal })
-            current.noteExposure()
-            try set("secret-4711", "a", in: store)
-            let bytes = try journal.readToEnd() ?? Data()
-            #expect(bytes.range(of: Data("first".utf8)) != nil)
-            #expect(bytes.range(of: Data("secret-4711".utf8)) == nil)
-            #expect(self.store(path).contents() == ["a": "secret-4711", "first": 1])
         }
     }
 

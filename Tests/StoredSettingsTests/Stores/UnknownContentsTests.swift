@@ -233,18 +233,4 @@ struct MissingFileTests {
             #expect(reporter.errors.isEmpty)
         }
     }
-
-    @Test("an empty object in the file removes all values")
-    func startingOver() async throws {
-        try await withSettingsPath { path in
-            let suite = try makeFile(path)
-            try path.replaceFile(with: "{}")
-            await eventually("no value is left") {
-                (suite.engine.store as? FileStore)?.look()
-                return suite.snapshot().isEmpty
-            }
-            try await suite.checkpoint()
-            #expect(try stored(at: path).isEmpty)
-        }
-    }
 }

@@ -52,7 +52,6 @@ struct JournalSample {
         (self.states, self.ends) = (states, ends)
     }
 
-    /// The contents after all records.
     var last: [String: StoredValue] { states.last ?? [:] }
 
     /// Writes the sample's files into a directory.
@@ -62,7 +61,6 @@ struct JournalSample {
         try Self.replace(path + ".journal", with: journal)
     }
 
-    /// Overwrites a file in place.
     static func replace(_ path: String, with bytes: [UInt8]) throws {
         let file = try SystemCalls().open(path, O_WRONLY | O_CREAT)
         try SystemCalls().rewrite(file, with: bytes)

@@ -13,7 +13,6 @@ final class CrashRecorder: Sendable {
         var context: String
         var model: ScriptModel
         var afterKill: DiskImage
-        /// The files after each kind of power loss.
         var afterPowerLoss: [(loss: PowerLoss, image: DiskImage)] = []
     }
 

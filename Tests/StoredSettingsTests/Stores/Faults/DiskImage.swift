@@ -12,7 +12,6 @@ struct DiskImage: Hashable, Sendable {
     /// The entries, by their paths from the root of the image.
     var entries: [String: Entry] = [:]
 
-    /// Writes the files into a directory.
     func write(to directory: String) throws {
         // Sorted, so that a directory precedes its contents.
         for (path, entry) in entries.sorted(by: { $0.key < $1.key }) {

@@ -16,7 +16,6 @@ final class FaultTrial {
     private let segment: ScriptSegment
     private let player: ScriptPlayer
 
-    /// The violations that were found.
     private(set) var violations: [String] = []
     private var context = "at the start"
     private var messages: [String] = []
@@ -68,7 +67,8 @@ final class FaultTrial {
             if isFirst || isPermanent { context += ", \(failure.testDescription) of \(failedCall)" }
             if isPermanent {
                 if step.isReopening || step.isEdit { hasRead = false }
-                checkReadsDuringDiskFailure()
+                // Values in memory are read while the disk fails.
+                if hasRead { checkReads(within: .zero) }
             } else if isFirst {
                 try check(failedCall, of: step, thrown: error, reported: reported)
             } else {
@@ -129,16 +129,9 @@ final class FaultTrial {
     }
 
     /// Checks the values that are read, immediately or, after a failed read, once the read is retried.
-    private func checkReads() {
-        var deadline = Deadline(after: longestWait)
+    private func checkReads(within limit: Duration = longestWait) {
+        var deadline = Deadline(after: limit)
         while !player.model.allows(player.suite.snapshot()), !deadline.hasPassed { deadline.pauseOnThread() }
-        let found = player.suite.snapshot()
-        expect(player.model.allows(found), "reads \(difference(found, [player.model.contents]))")
-    }
-
-    /// Checks that values in memory are read while the disk fails.
-    private func checkReadsDuringDiskFailure() {
-        guard hasRead else { return }
         let found = player.suite.snapshot()
         expect(player.model.allows(found), "reads \(difference(found, [player.model.contents]))")
     }
@@ -165,7 +158,6 @@ final class FaultTrial {
         expect(!messages.contains { $0.contains(Script.secret) }, "a message contains a value")
     }
 
-    /// The contents that a new process reads.
     private func reopened(_ path: String) -> ScriptModel.Contents {
         let reporter = RecordingReporter()
         let suite = ScriptPlayer.suite(path, SystemCalls(), reporter)

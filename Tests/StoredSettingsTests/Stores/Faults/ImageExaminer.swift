@@ -11,7 +11,6 @@ final class ImageExaminer {
         var contents: ScriptModel.Contents
         /// The reported errors, and the error that prevents a current read.
         var reports: [SettingsError]
-        /// The failure of a later operation.
         var laterFailure: String?
     }
 
@@ -23,10 +22,8 @@ final class ImageExaminer {
         self.canFileBeMalformed = canFileBeMalformed
     }
 
-    /// The number of different images.
     var count: Int { findings.count }
 
-    /// The violations in an image.
     func violations(
         of image: DiskImage,
         allowed: [ScriptModel.Contents],

@@ -32,7 +32,6 @@ final class LossyDisk: Sendable {
         state = Mutex(State(syncsLeft: number))
     }
 
-    /// The path whose synchronization failed.
     var failedPath: String? { state.withLock(\.failedPath) }
 
     var system: SystemCalls {

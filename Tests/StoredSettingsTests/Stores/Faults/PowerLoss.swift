@@ -5,7 +5,6 @@ import Testing
 
 /// How much of the unsynchronized data a power loss leaves.
 enum PowerLoss: Sendable, CaseIterable, CustomTestStringConvertible {
-    /// Nothing at all.
     case nothing
     /// The names, but no contents.
     case names
@@ -36,7 +35,6 @@ enum PowerLoss: Sendable, CaseIterable, CustomTestStringConvertible {
 
     var testDescription: String { "\(self)" }
 
-    /// An image of the files that are left of a disk.
     func image(of disk: SimulatedDisk, using generator: inout SeededGenerator) -> DiskImage {
         disk.image(
             using: &generator,

@@ -13,7 +13,6 @@ struct ScriptModel: Sendable {
     private var oldest = 0
     /// Assignments that were reported and are retried.
     private(set) var pendingWrites: Changes = [:]
-    /// The changes of the current step.
     private var inFlight: Changes = [:]
     /// Manual edits that the suite need not have noticed yet.
     private var unnoticed: Contents = [:]
@@ -44,7 +43,6 @@ struct ScriptModel: Sendable {
         inFlight = [:]
     }
 
-    /// Records that the pending writes have been saved.
     mutating func savePendingWrites() {
         guard !pendingWrites.isEmpty else { return }
         acknowledge()
@@ -76,7 +74,6 @@ struct ScriptModel: Sendable {
 // MARK: - Allowed contents
 
 extension ScriptModel {
-    /// Whether the current suite may read these contents.
     func allows(_ found: Contents) -> Bool {
         found.filter { unnoticed[$0.key] == nil } == contents.filter { unnoticed[$0.key] == nil }
     }

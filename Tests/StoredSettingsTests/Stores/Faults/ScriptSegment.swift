@@ -8,11 +8,9 @@ import TestSupport
 struct ScriptSegment: Sendable {
     /// The indices of the steps, the last of which finishes the suite.
     var steps: Range<Int>
-    /// The files at the start of the segment.
     var files: DiskImage
     var model: ScriptModel
 
-    /// Plays a script once and returns its segments.
     static func segments(of script: Script) async throws -> [ScriptSegment] {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let player = ScriptPlayer(path: directory + "/a/b/settings.json", system: SystemCalls())

@@ -34,18 +34,21 @@ private enum Loss: CustomTestStringConvertible, Sendable {
     }
 }
 
+extension FileStore {
+    /// Adds 1 to a number that is stored.
+    func increment(_ key: String) throws {
+        try commit { transaction in
+            guard case .integer(let old)? = transaction[key] else { throw CocoaError(.fileReadUnknown) }
+            transaction[key] = .integer(old + 1)
+        }
+    }
+}
+
 /// What a process has set is kept when its journal is lost, unless a newer value is known.
 ///
 /// Each store acts as a process.
 @Suite("A journal that is lost")
 struct LostJournalTests {
-    private static func add(_ number: Int128, to key: String, in store: FileStore) throws {
-        try store.commit { transaction in
-            guard case .integer(let old)? = transaction[key] else { throw CocoaError(.fileReadUnknown) }
-            transaction[key] = .integer(old + number)
-        }
-    }
-
     /// Sets `n` to 3 and `k` to 2 in a store while another one writes a checkpoint with `n` 1 and `k` 1.
     private func setDuringCheckpoint(_ path: String, hasFile: Bool) throws -> FileStore {
         let store = makeStore(path)
@@ -61,8 +64,8 @@ struct LostJournalTests {
         // After the contents to be written were copied.
         let during = Interruption(before: .sync) { $0.contains("/.settings.json.") && $0.hasSuffix(".new") }
         during.run {
-            try Self.add(1, to: "n", in: store)
-            try Self.add(1, to: "n", in: store)
+            try store.increment("n")
+            try store.increment("n")
             try store.commit { $0["k"] = 2 }
         }
         try makeStore(path, during.system).checkpoint()
@@ -82,7 +85,7 @@ struct LostJournalTests {
         try await withSettingsPath { path in
             let store = try setDuringCheckpoint(path, hasFile: hasFile)
             try loss.apply(to: JournalFile(of: path))
-            try Self.add(1, to: "n", in: store)
+            try store.increment("n")
             try expect(["n": 4, "k": 2], in: store, path)
         }
     }
@@ -93,7 +96,7 @@ struct LostJournalTests {
             let store = try setDuringCheckpoint(path, hasFile: hasFile)
             try JournalFile(of: path).remove()
             try path.replaceFile(with: #"{"n": 7, "k": 1}"#)
-            try Self.add(1, to: "n", in: store)
+            try store.increment("n")
             try expect(["n": 8, "k": 2], in: store, path)
         }
     }
@@ -240,7 +243,7 @@ struct LostJournalTests {
                 transaction["k"] = 10
             }
             try other.checkpoint()
-            try Self.add(1, to: "n", in: store)
+            try store.increment("n")
             try expect(["n": 11, "k": 10], in: store, path)
         }
     }
@@ -253,7 +256,7 @@ struct LostJournalTests {
             try other.commit { $0["n"] = 20 }
             try other.checkpoint()
             try JournalFile(of: path).remove()
-            try Self.add(1, to: "n", in: store)
+            try store.increment("n")
             try expect(["n": 21, "k": 2], in: store, path)
         }
     }
@@ -265,9 +268,9 @@ struct LostJournalTests {
             let store = makeStore(path)
             store.setObserver(catcher)
             try store.commit { $0["n"] = 1 }
-            for _ in 0..<3 { try Self.add(1, to: "n", in: store) }
+            for _ in 0..<3 { try store.increment("n") }
             try loss.apply(to: JournalFile(of: path))
-            try Self.add(1, to: "n", in: store)
+            try store.increment("n")
             // An empty file is a journal that a process has not finished creating.
             if case .truncated(let length) = loss, length > 0 { #expect(!catcher.errors.isEmpty) }
             #expect(catcher.errors.allSatisfy { $0.code == .malformedJournal })

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import StoredSettingsTesting
 import Synchronization
 import TestSupport
 import Testing
@@ -55,9 +54,7 @@ struct NewSiblingTests {
             let seen = Mutex<[String: Set<String>]>([:])
             let system = SystemCalls(witness: { _, _ in
                 for suffix in [".journal", ".lock"] {
-                    var status = stat()
-                    guard stat(path + suffix, &status) == 0 else { continue }
-                    let access = "\(status.st_uid):\(status.st_gid) \(String(status.st_mode & 0o7777, radix: 8))"
+                    guard let access = (path + suffix).access else { continue }
                     seen.withLock { _ = $0[suffix, default: []].insert(access) }
                 }
             })

@@ -27,13 +27,6 @@ struct RestoredJournalTests {
         try file.close()
     }
 
-    private static func increment(_ store: FileStore) throws {
-        try store.commit { transaction in
-            guard case .integer(let old)? = transaction["n"] else { throw CocoaError(.fileReadUnknown) }
-            transaction["n"] = .integer(old + 1)
-        }
-    }
-
     @Test(
         "what the processes have set since is kept, and it is reported",
         arguments: Restoring.allCases,
@@ -45,10 +38,10 @@ struct RestoredJournalTests {
             let stores = (0..<2).map { _ in makeStore(path) }
             for store in stores { store.setObserver(catcher) }
             try stores[0].commit { $0["n"] = 1 }
-            for _ in 0..<2 { try Self.increment(stores[0]) }
+            for _ in 0..<2 { try stores[0].increment("n") }
             let journal = JournalFile(of: path)
             let copy = try journal.bytes
-            for _ in 0..<2 { try Self.increment(stores[1]) }
+            for _ in 0..<2 { try stores[1].increment("n") }
             if turn == 0 { try stores[0].checkpoint() }
             try stores[0].commit { $0["k"] = 9 }
             if turn == 1 { try stores[0].checkpoint() }
@@ -57,9 +50,9 @@ struct RestoredJournalTests {
 
             try Self.restore(copy, to: journal, restoring)
             for store in stores { #expect(store.contents() == expected) }
-            try Self.increment(stores[1])
+            try stores[1].increment("n")
             #expect(stores[1].contents() == ["n": 6, "k": 9])
-            try Self.increment(stores[0])
+            try stores[0].increment("n")
             for store in stores + [makeStore(path)] {
                 #expect(store.contents() == ["n": 7, "k": 9])
             }

@@ -26,16 +26,13 @@ struct TwoStoresTests {
                 #expect(settings[(value + 1) % 2].value == value)
                 if value % 10 == 0 { try await suites[value / 10 % 2].checkpoint() }
             }
-            await withTaskGroup(of: Void.self) { group in
+            try await withThrowingTaskGroup(of: Void.self) { group in
                 for setting in settings {
                     group.addTask {
-                        do {
-                            for _ in 0..<1_000 { try await setting.update { $0 += 1 } }
-                        } catch {
-                            Issue.record(error)
-                        }
+                        for _ in 0..<1_000 { try await setting.update { $0 += 1 } }
                     }
                 }
+                try await group.waitForAll()
             }
             #expect(settings.map(\.value) == [2_100, 2_100])
             try await suites[0].checkpoint()

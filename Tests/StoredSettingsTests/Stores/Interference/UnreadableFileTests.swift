@@ -50,11 +50,12 @@ struct UnreadableFileTests {
 
     @Test(
         "an unreadable file is reported once, its values remain, and sets are merged when it is readable again",
-        arguments: [EACCES, EPERM, EIO]
+        arguments: [EACCES, EPERM, EIO, EMFILE]
     )
     func unreadable(number: CInt) async throws {
         try await withSettingsPath { path in
-            let suite = suite(path)
+            let store = FileStore(path: path, system: faults.system)
+            let suite = SettingsSuite(store: store, reporter: reporter)
             let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
             try await a.set(1)
             try await suite.checkpoint()
@@ -69,6 +70,9 @@ struct UnreadableFileTests {
             #expect(b.value == 2)
             try await suite.synchronize()
             expectError(.readFailed) { try suite.checkpoint() }
+            await eventually("a checkpoint in the background has failed, and another is scheduled") {
+                store.schedule.isBackingOff && store.schedule.isScheduled.isSet
+            }
             #expect(reporter.errors.map(\.code) == [.readFailed])
 
             // Another store, which has never read the file, uses the last good copy.
