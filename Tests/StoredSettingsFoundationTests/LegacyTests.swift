@@ -176,7 +176,8 @@ extension UserDefaultsTests {
                     SettingKey("file", default: root, as: UserDefaultsURL()),
                     suite: SettingsSuite(userDefaults: defaults)
                 )
-                #expect(try setting.load() == file)
+                let loaded = try setting.load()
+                #expect(loaded == file)
             }
         }
 

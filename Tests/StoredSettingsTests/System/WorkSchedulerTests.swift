@@ -66,15 +66,15 @@ struct WorkSchedulerTests {
         let isFailing = Atomic(true)
         let system = SystemCalls { call, _ in call == .thread && isFailing.load(ordering: .relaxed) ? EAGAIN : nil }
         let scheduler = WorkScheduler(system)
-        let log = Log()
+        let log = CallLog<String>()
         scheduler.after(delay) { log.add("in the background") }
         scheduler.startThreadIfStarved()
         #expect(scheduler.isStarved)
-        #expect(log.entries == [])
+        #expect(log.all == [])
         isFailing.store(false, ordering: .relaxed)
         scheduler.startThreadIfStarved()
         #expect(!scheduler.isStarved)
-        await eventually("a thread has run the work") { log.entries == ["in the background"] }
+        await eventually("a thread has run the work") { log.all == ["in the background"] }
     }
 
     @Test("work that is added later starts the thread of work that is waiting")
@@ -82,11 +82,11 @@ struct WorkSchedulerTests {
         let isFailing = Atomic(true)
         let system = SystemCalls { call, _ in call == .thread && isFailing.load(ordering: .relaxed) ? EAGAIN : nil }
         let scheduler = WorkScheduler(system)
-        let log = Log()
+        let log = CallLog<String>()
         scheduler.soon { log.add("first") }
         isFailing.store(false, ordering: .relaxed)
         scheduler.soon { log.add("second") }
-        await eventually("a thread has run both") { log.entries.sorted() == ["first", "second"] }
+        await eventually("a thread has run both") { log.all.sorted() == ["first", "second"] }
     }
 
     @Test("idle threads end, except one that waits for pending work")
