@@ -56,7 +56,7 @@ struct JournalReplacement {
         let directory = try store.file.directory()
         // Neither can change meanwhile, because both locks are held.
         let (changes, position) = store.peek { ($0.journaledChanges, $0.journal.position) }
-        try directory.removeAbandonedDrafts(of: old.file.path.name)
+        try directory.prepareForDraft(of: old.file.path.name)
         let draft = try Journal.draft(changes, replacing: old, at: position, in: directory)
         do {
             try store.withState(&effects) { state in

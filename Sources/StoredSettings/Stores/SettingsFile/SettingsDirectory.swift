@@ -40,10 +40,15 @@ package struct SettingsDirectory: Sendable {
         } catch  where [Errno.openedSocket, Errno.isDirectory].contains(error.number) {
             throw SettingsError.untrustedSibling(error.path, "it is not a regular file")
         }
-        if let file, let reason = try refusalReason(of: system.status(of: file)) {
+        if let file { try checkTrust(in: file) }
+        return file
+    }
+
+    /// Throws unless a sibling may be used.
+    private func checkTrust(in file: FileHandle) throws {
+        if let reason = try refusalReason(of: system.status(of: file)) {
             throw SettingsError.untrustedSibling(file.path, reason)
         }
-        return file
     }
 
     /// The reason why a sibling must not be used; `nil` when it may be.
@@ -174,6 +179,15 @@ package struct SettingsDirectory: Sendable {
             return false
         }
     }
+
+    /// The drafts of a file in the directory; none if the directory cannot be read.
+    private func drafts(of name: FilePath) throws(SystemError) -> [FilePath] {
+        do {
+            return try system.names(in: handle).filter { $0.isDraft(of: name) }
+        } catch  where error.number == Errno.permissionDenied {
+            return []
+        }
+    }
 }
 
 // MARK: - Drafts
@@ -202,20 +216,22 @@ extension SettingsDirectory {
         return (file, name)
     }
 
+    /// Removes abandoned drafts, and makes sure that the next one can be removed, too.
+    ///
+    /// A draft has all values. An append-only directory would retain one for each attempt, and retains an empty one so.
+    func prepareForDraft(of name: FilePath) throws(SystemError) {
+        try removeAbandonedDrafts(of: name)
+        let probe = name.randomDraft()
+        if try createSibling(probe, OpenFlags.readOnly) != nil { try system.unlink(probe, in: handle) }
+    }
+
     /// Removes the drafts of a file that killed processes have left behind.
     ///
-    /// The caller holds the lock under which drafts of the file are written. In a directory that cannot be read, none are found.
+    /// The caller holds the lock under which drafts of the file are written.
     ///
-    /// - Throws: ``SystemError`` if a draft of this user cannot be removed, so that an append-only directory retains only one.
-    ///   Another user's may be there on purpose.
+    /// - Throws: ``SystemError`` if a draft of this user cannot be removed. Another user's may be there on purpose.
     func removeAbandonedDrafts(of name: FilePath) throws(SystemError) {
-        let names: [FilePath]
-        do {
-            names = try system.names(in: handle)
-        } catch  where error.number == Errno.permissionDenied {
-            return
-        }
-        for draft in names where draft.isDraft(of: name) {
+        for draft in try drafts(of: name) {
             do {
                 try system.unlink(draft, in: handle)
             } catch {

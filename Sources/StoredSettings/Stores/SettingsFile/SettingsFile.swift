@@ -290,7 +290,7 @@ extension SettingsFile {
         let (handle, name): (FileHandle, FilePath)
         let model = try current?.status ?? directory.model()
         do {
-            try directory.removeAbandonedDrafts(of: directory.name)
+            try directory.prepareForDraft(of: directory.name)
             (handle, name) = try directory.writeDraft(bytes, like: model, isSynchronized: true)
         } catch let error as SystemError where [Errno.noSpace, Errno.diskQuotaExceeded].contains(error.number) {
             try makeRoom()
