@@ -143,9 +143,15 @@ struct WorkQueue {
     /// One thread never ends, because the system may refuse to create another one later.
     static let idleTime = Duration.seconds(5)
 
+    /// A type of its own, because the array is slower with tuples.
+    private struct Entry {
+        let time: SuspendingClock.Instant
+        let work: Work
+    }
+
     private let mostThreads: Int
     /// The work in reverse order: the latest first and, of the same time, what was added last.
-    private var entries: [(time: SuspendingClock.Instant, work: Work)] = []
+    private var entries: [Entry] = []
     private(set) var threads = 0
     /// The number of waiting threads.
     private(set) var idleThreads = 0
@@ -160,7 +166,7 @@ struct WorkQueue {
     mutating func add(at time: SuspendingClock.Instant, _ work: @escaping Work) -> Help {
         let index = entries.firstIndex { $0.time <= time } ?? entries.endIndex
         let isEarliest = index == entries.endIndex
-        entries.insert((time, work), at: index)
+        entries.insert(Entry(time: time, work: work), at: index)
         guard idleThreads > 0 else { return help() }
         guard isEarliest || time <= .now else { return .none }
         // The thread that is woken then waits until the new entry is due.
