@@ -12,12 +12,16 @@ extension CommandInvocation {
             let added = operands.isEmpty && !settings.isDeclared ? settings.settableSetting : nil
             let own = watched.filter { $0.suite == suite }
             guard !own.isEmpty || added != nil else { return nil }
-            return try SuiteWatcher(suite, own, console, isJSON: has(.json), added: added)
+            return try SuiteWatcher(
+                suite,
+                own,
+                console,
+                isJSON: has(.json),
+                isDeclared: settings.isDeclared,
+                added: added
+            )
         }
-        // Values of a file that cannot be read are unknown, and not removed.
-        let isKnown =
-            settings.isDeclared || settings.suites.allSatisfy { !$0.keys.isEmpty || $0.engine.store.problem == nil }
-        if has(.initial), isKnown { try console.show(lines: watchers.flatMap(\.currentLines)) }
+        if has(.initial) { try console.show(lines: watchers.flatMap(\.currentLines)) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for watcher in watchers { group.addTask { try await watcher.run() } }
             // The first failure ends all tasks: the output has no reader.
@@ -34,14 +38,16 @@ private struct SuiteWatcher: Sendable {
     private let changes: SettingsSuite.Changes
     /// Returns the setting with a key that has no value at the start; `nil` if only some settings are watched.
     private let added: (@Sendable (String) throws -> AnySetting)?
-    /// Each value at the start.
+    /// Each value at the start; none while it is unknown.
     private let initial: [CurrentValue]
+    private let isKnown: Bool
 
     init(
         _ suite: SettingsSuite,
         _ settings: [AnySetting],
         _ console: CommandConsole,
         isJSON: Bool,
+        isDeclared: Bool,
         added: (@Sendable (String) throws -> AnySetting)?
     ) throws {
         self.console = console
@@ -50,13 +56,16 @@ private struct SuiteWatcher: Sendable {
         let keys = added == nil ? Set(settings.flatMap(\.base.storedKeys.all)) : nil
         // A value can change because a layer does.
         changes = SettingsSuite.Changes(of: suite, keys: keys, includesLayers: true)
+        // Values of a file that cannot be read are unknown, and not removed. If it is corrected from here on, that is a change.
+        let isKnown = isDeclared || !suite.keys.isEmpty || suite.engine.store.problem == nil
         // Without declarations, a key may have been set since.
         self.settings = try added.map { try suite.keys.map($0) } ?? settings
-        initial = self.settings.map(\.base.current)
+        initial = self.settings.map { isKnown ? $0.base.current : CurrentValue(value: nil) }
+        self.isKnown = isKnown
     }
 
     /// The lines of the values at the start.
-    var currentLines: [String] { zip(settings, initial).map(line) }
+    var currentLines: [String] { isKnown ? zip(settings, initial).map(line) : [] }
 
     /// Prints the changes until the task is canceled, the suite is finished, or the output has no reader.
     func run() async throws {
