@@ -96,7 +96,7 @@ extension SettingBox {
             guard isBoolean, !last.isAttached, !last.isKey else { throw error }
             return try validated(.bool(true))
         }
-        try key.validate(value)
+        try validate(value)
         return value
     }
 
@@ -106,13 +106,13 @@ extension SettingBox {
     /// from the default.
     func value(ofText text: String, over base: (() -> Value)? = nil) throws -> Value {
         let value = try decoded([text], over: base)
-        try key.validate(value)
+        try validate(value)
         return value
     }
 
     private func validated(_ storedValue: StoredValue) throws -> Value {
         let value = try key.conversion.decode(storedValue)
-        try key.validate(value)
+        try validate(value)
         return value
     }
 

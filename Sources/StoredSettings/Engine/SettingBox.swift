@@ -112,6 +112,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
 
     /// The value, read from the store, and decoded unless the stored value is the one that was decoded last.
     private var slowValue: Value {
+        if let value = validatedValue { return value }
         guard let storeVersion = engine.storeVersion else { return unversionedValue }
         let (stored, version) = engine.valueAndVersion(for: key.storedKeys, storeVersion)
         guard ValueCache.fits(Value.self) else { return slotValue(stored, version, storeVersion) }
@@ -273,14 +274,30 @@ extension SettingBox {
     /// - Throws: ``SettingsError`` that names the setting.
     func decode(_ stored: StoredValue) throws -> Value {
         do {
+            if let value = validatedValue { return value }
             let value = try convert(stored)
-            try key.validate(value)
+            try validate(value)
             return value
         } catch {
             var error = naming(shown(error, as: .invalidValue), as: .invalidValue)
             if isUnexpectedNull(stored) { error.remedy = SettingsError.removeMember }
             throw error
         }
+    }
+
+    /// Validates a value that was read.
+    func validate(_ value: Value) throws {
+        guard key.validator.hasClosure else { return try key.validate(value) }
+        try Validation.run(value, key.name, engine) { try key.validate(value) }
+    }
+
+    /// The value that the setting's validator checks, if it is what reads the setting.
+    private var validatedValue: Value? {
+        guard key.validator.hasClosure, let value = Validation.value(forKey: key.name, in: engine, as: Value.self) else {
+            return nil
+        }
+        if health.noteRecursion() { report(naming(SettingsError.recursiveValidator, as: .validationFailed)) }
+        return value
     }
 
     /// Whether a value that cannot be decoded is a null, which is not the `nil` of the setting.
@@ -517,7 +534,7 @@ extension SettingBox {
         let source = document.source
         do {
             let value = try convert(stored)
-            try key.validate(value)
+            try validate(value)
             return LayerReading(
                 layer: document.layer,
                 source: source,

@@ -6,11 +6,18 @@ struct Validator<Value: Sendable>: Sendable {
     let check: (@Sendable (Value) throws -> Void)?
     /// Describes the valid values, apart from those that a closure rejects; `nil` where it rejects all others.
     private let describe: (@Sendable () -> ValidDescription)?
+    /// Whether a closure of the user is part of the check.
+    let hasClosure: Bool
 
     var valid: ValidDescription? { describe?() }
 
-    private init(_ describe: (@Sendable () -> ValidDescription)?, check: (@Sendable (Value) throws -> Void)?) {
+    private init(
+        _ describe: (@Sendable () -> ValidDescription)?,
+        hasClosure: Bool,
+        check: (@Sendable (Value) throws -> Void)?
+    ) {
         self.describe = describe
+        self.hasClosure = hasClosure
         self.check = check
     }
 
@@ -21,11 +28,11 @@ struct Validator<Value: Sendable>: Sendable {
     ) {
         let check = validate.map { validate in { @Sendable value in try Self.check(value, by: validate) } }
         guard let valid else {
-            self.init(nil, check: check)
+            self.init(nil, hasClosure: check != nil, check: check)
             return
         }
         let describe = { @Sendable in ValidDescription(valid, conversion) }
-        self.init(describe) { value in
+        self.init(describe, hasClosure: check != nil) { value in
             guard valid.contains(value) else { throw describe().error }
             try check?(value)
         }
@@ -33,8 +40,8 @@ struct Validator<Value: Sendable>: Sendable {
 
     /// A validator for optionals, which accepts `nil`.
     var optional: Validator<Value?> {
-        guard let check else { return Validator<Value?>(describe, check: nil) }
-        return Validator<Value?>(describe) { value in
+        guard let check else { return Validator<Value?>(describe, hasClosure: false, check: nil) }
+        return Validator<Value?>(describe, hasClosure: hasClosure) { value in
             if let value { try check(value) }
         }
     }
@@ -48,6 +55,41 @@ struct Validator<Value: Sendable>: Sendable {
         } catch {
             throw SettingsError.rejectedByValidator(error)
         }
+    }
+}
+
+/// A value that a validator checks on the current thread.
+///
+/// A validator may read settings, whose values are validated then. One that reads its own setting, directly or through the
+/// validator of another one, would never end. So it receives the value that it checks.
+final class Validation: Sendable {
+    @TaskLocal private static var inherited: Validation?
+
+    private let extent = ThreadExtent()
+    private let value: any Sendable
+    private let key: String
+    private let engine: SettingsEngine
+    private let outer = inherited
+
+    private init(_ value: some Sendable, _ key: String, _ engine: SettingsEngine) {
+        (self.value, self.key, self.engine) = (value, key, engine)
+    }
+
+    /// The value of a key that is being checked; `nil` if there is none of the type.
+    static func value<Value>(forKey key: String, in engine: SettingsEngine, as type: Value.Type) -> Value? {
+        var validation = inherited
+        while let current = validation {
+            if current.extent.isCurrent, current.key == key, current.engine === engine, let value = current.value as? Value {
+                return value
+            }
+            validation = current.outer
+        }
+        return nil
+    }
+
+    static func run(_ value: some Sendable, _ key: String, _ engine: SettingsEngine, _ check: () throws -> Void) rethrows {
+        let validation = Validation(value, key, engine)
+        try validation.extent.run { try $inherited.withValue(validation, operation: check) }
     }
 }
 

@@ -23,6 +23,7 @@ final class ValueHealth: Sendable {
         /// The unusable value that the reports are about.
         var unusable: StoredValue?
         var reports: [Report] = []
+        var isRecursionReported = false
     }
 
     private let state = Locked(State())
@@ -87,6 +88,13 @@ final class ValueHealth: Sendable {
             state.reports.append(Report(fact: fact, suite: suite, reporter: reporter))
             return (true, settled)
         }
+    }
+
+    /// Notes that a validator reads its own setting.
+    ///
+    /// - Returns: Whether to report it.
+    func noteRecursion() -> Bool {
+        state.withLock { !exchange(&$0.isRecursionReported, with: true) }
     }
 
     /// Notes the error that was reported about the unusable value.

@@ -101,6 +101,14 @@ extension SettingsError {
         )
     }
 
+    /// The error of a validator that reads its own setting.
+    static let recursiveValidator = SettingsError(
+        .validationFailed,
+        fact: "the setting's validator reads the setting itself, or another one whose validator reads it",
+        consequence: "it receives the value that it checks, which may not be the one that is used in the end",
+        remedy: "declare the condition on several settings with `require` of a catalog"
+    )
+
     /// The error of a value for which a validator returns `false`, or throws an error that is not a `SettingsError`.
     ///
     /// The message contains the thrown error's description only if the validator's author has chosen it: if the error is a
