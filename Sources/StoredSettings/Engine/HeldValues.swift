@@ -24,7 +24,9 @@ struct HeldValues {
     private(set) var isCheckDue = false
     /// The number of checks that have ended.
     private var checks: UInt64 = 0
-    /// Whether the current commit checks the requirements.
+    /// The number of commits that have begun.
+    private var commits: UInt64 = 0
+    /// Whether the current commit checks the requirements, and no other check has ended since it began.
     private var isCommitChecked = false
     /// The stored values that the current commit assigns again, although others are used instead of them.
     private(set) var reassigned: [String: StoredValue?] = [:]
@@ -53,8 +55,6 @@ struct HeldValues {
     /// Adds the keys of a requirement, which is checked before the next read.
     mutating func restrict(_ keys: some Sequence<String>) {
         restricted.formUnion(keys)
-        // A commit that has been checked already was not checked for this requirement.
-        isCommitChecked = false
         noteUncheckedChange()
     }
 
@@ -67,19 +67,23 @@ struct HeldValues {
         if !isCommitChecked || isAnyPending || !entries.isEmpty || !reports.isEmpty { isCheckDue = true }
     }
 
-    mutating func beginCommit(isChecked: Bool) {
+    /// - Returns: The number of the commit.
+    mutating func beginCommit(isChecked: Bool) -> UInt64 {
+        commits += 1
         (isCommitChecked, reassigned) = (isChecked, [:])
+        return commits
     }
 
-    /// Ends the check of the current commit, when it is recorded, or has changed after it.
+    /// Ends the check of the current commit, when it is recorded.
     mutating func endCheckedCommit() {
         isCommitChecked = false
     }
 
-    /// Ends a commit that has begun.
+    /// Ends a commit that has begun, unless another one has begun since.
     ///
     /// The record of another commit must not use what a failed one has noted.
-    mutating func endCommit(isDone: Bool) {
+    mutating func endCommit(_ commit: UInt64, isDone: Bool) {
+        guard commit == commits else { return }
         isCommitChecked = false
         if !isDone { reassigned = [:] }
     }
@@ -165,6 +169,8 @@ struct HeldValues {
     ) -> (new: [SettingsError], settled: [SettingsError]) {
         entries = used.mapValues { Entry(used: $0, isChecked: true) }
         (version, isCheckDue, checks) = (version + 1, false, checks &+ 1)
+        // The current commit was checked with values that may have changed before this check.
+        isCommitChecked = false
         let new = errors.filter { reports[$0.key] == nil }
         let settled = reports.filter { errors[$0.key] == nil }
         reports = reports.filter { errors[$0.key] != nil }.merging(new) { first, _ in first }

@@ -40,6 +40,8 @@ struct PendingWrites {
 
     private var entries: [String: Entry] = [:]
     private(set) var version: Version = 0
+    /// The assignments of which not all values are kept yet, so that they are neither saved nor dropped.
+    private var unfinished: Set<Version> = []
     /// The version up to which the current commit saves entries.
     private var flushing: Version = 0
     /// The keys and stored values of saved entries that equal what is stored, so that the current commit changes nothing.
@@ -60,16 +62,14 @@ struct PendingWrites {
     /// Whether there is an entry that a commit can save.
     var isFlushNeeded: Bool { isSavedLater && !entries.isEmpty }
 
-    /// The version of each entry.
-    var versions: [String: Version] { entries.mapValues(\.version) }
-
     func contains(_ key: String) -> Bool { entries[key] != nil }
 
     func contains(anyOf keys: Set<String>) -> Bool { entries.keys.contains(where: keys.contains) }
 
     /// The keys of the assignments that some keys belong to, first those whose values are removed.
     ///
-    /// If they are dropped in this order, a renamed setting has its new value until it has the one under its old key again.
+    /// If they are dropped in this order, a renamed setting has its new value until it has the one under its old key again. The
+    /// last key is the one to name.
     func keys(assignedWith keys: some Collection<String>) -> [String] { entries.keys(assignedWith: keys) }
 
     func value(forKey key: String, over stored: StoredValue?) -> StoredValue? {
@@ -81,14 +81,29 @@ struct PendingWrites {
         entries.reduce(into: contents) { $0[$1.key] = $1.value.value }
     }
 
+    /// The entries that can be saved or dropped.
+    var finished: [String: Entry] {
+        unfinished.isEmpty ? entries : entries.filter { !unfinished.contains($0.value.assignment) }
+    }
+
     /// Begins an assignment, whose values are kept one by one.
     mutating func beginAssignment() -> Version {
         version += 1
+        unfinished.insert(version)
         return version
+    }
+
+    /// Ends an assignment whose values are all kept.
+    mutating func endAssignment(_ assignment: Version) {
+        unfinished.remove(assignment)
     }
 
     mutating func keep(_ value: StoredValue?, forKey key: String, in assignment: Version) {
         version += 1
+        if let old = entries[key]?.assignment {
+            // The removal of a value under an old key now belongs to the newer value under the new one.
+            for (key, entry) in entries where entry.assignment == old { entries[key]?.assignment = assignment }
+        }
         entries[key] = Entry(value: value, version: version, assignment: assignment)
     }
 
@@ -100,7 +115,7 @@ struct PendingWrites {
     /// - Returns: The entries.
     func saved(of keys: Set<String>? = nil, except excluded: Set<String> = []) -> [String: Entry] {
         let excluded = Set(self.keys(assignedWith: excluded))
-        return entries.filter { keys?.contains($0.key) != false && !excluded.contains($0.key) }
+        return finished.filter { keys?.contains($0.key) != false && !excluded.contains($0.key) }
     }
 
     /// Begins a commit that saves some entries: see ``saved(of:except:)``.
@@ -113,22 +128,17 @@ struct PendingWrites {
     /// Completes the transaction of a commit whose body has returned.
     ///
     /// - Returns: The changes to offer to subscribers now; `nil` when no entry has ended. A commit without changes can no
-    ///   longer fail and is not recorded, so its entries end here. Also whether an entry was dropped meanwhile, so that the
-    ///   body saw a value that is not stored.
-    mutating func endFlush(
-        _ flush: Flush,
-        in transaction: inout StoreTransaction
-    ) -> (changes: [StoreChange]?, isAnyDropped: Bool) {
-        var isAnyDropped = false
+    ///   longer fail and is not recorded, so its entries end here.
+    mutating func endFlush(_ flush: Flush, in transaction: inout StoreTransaction) -> [StoreChange]? {
         for key in flush.entries.keys {
             // It was dropped for a newer value, which must not be overwritten.
-            if entries[key] == nil, transaction.revertFlushed(key) { isAnyDropped = true }
+            if entries[key] == nil { transaction.revertFlushed(key) }
             let stored = transaction.stored(key)
             let isUnchanged = Self.change(ofKey: key, from: stored, to: transaction[key]) == nil
             if isUnchanged { unchanged.updateValue(stored, forKey: key) }
         }
         let isRecorded = transaction.changes.contains { Self.change(ofKey: $0.key, from: $0.old, to: $0.new) != nil }
-        return (isRecorded ? nil : endUnchanged(), isAnyDropped)
+        return isRecorded ? nil : endUnchanged()
     }
 
     /// Ends the saved entries that equal what is stored.

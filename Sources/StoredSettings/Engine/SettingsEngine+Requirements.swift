@@ -52,9 +52,10 @@ extension SettingsEngine {
             guard values.held.isCheckDue else { return }
             guard values.held.version == version else { continue }
             let requirements = requirementTable.withLock(\.all)
-            let overtaken = CheckScope.run { values.overtakenWrites(requirements) }
-            for writes in overtaken { drop(writes, upTo: values.pendingWrites.version) }
-            guard overtaken.isEmpty else { continue }
+            if let overtaken = CheckScope.run({ values.overtakenWrites(requirements) }) {
+                drop(overtaken, upTo: values.pendingWrites.version)
+                continue
+            }
             let check = CheckScope.run { RequirementCheck(requirements, values, of: self) }
             // Observers and reporters that it calls may change values, which are checked then.
             if end(check, since: version) { return }
@@ -106,23 +107,22 @@ extension SettingsEngine {
 }
 
 extension SettingsEngine.ConsistentRead {
-    /// Returns the pending writes to drop, because newer values of another process meet a requirement only without them.
+    /// Returns the pending writes of an assignment to drop, because newer values of another process meet a requirement only
+    /// without pending writes.
     ///
-    /// It runs code of the user, so the caller holds no lock.
-    fileprivate func overtakenWrites(_ requirements: [Requirement]) -> [UnmetWrites] {
-        let checked = held.checked
+    /// It runs code of the user, so the caller holds no lock. Without these writes, others may meet the requirement.
+    fileprivate func overtakenWrites(_ requirements: [Requirement]) -> UnmetWrites? {
+        let (checked, pending) = (held.checked, pendingWrites.finished)
         let stored = { (key: String) in checked[key] ?? self.stored[key] }
         let visible = { (key: String) in pendingWrites.value(forKey: key, over: stored(key)) }
-        var overtaken: [UnmetWrites] = []
         for requirement in requirements {
-            let pending = requirement.keys.flatMap(\.all).filter(pendingWrites.contains)
-            guard let key = pending.first else { continue }
+            guard let key = requirement.keys.flatMap(\.all).first(where: { pending[$0] != nil }) else { continue }
             requirement.prepare(visible)
             requirement.prepare(stored)
             guard let error = requirement.error(of: visible), requirement.error(of: stored) == nil else { continue }
-            overtaken.append(UnmetWrites(key: key, keys: pendingWrites.keys(assignedWith: pending), error: error))
+            return UnmetWrites(keys: pendingWrites.keys(assignedWith: [key]), error: error)
         }
-        return overtaken
+        return nil
     }
 }
 

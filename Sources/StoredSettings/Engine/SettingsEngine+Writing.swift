@@ -129,8 +129,8 @@ extension SettingsEngine {
         afterTransaction { [error] in report(error) }
     }
 
-    /// Saves the pending writes on another thread, and reports a failure.
-    private func saveInBackground(_ report: @escaping @Sendable (SettingsError) -> Void) {
+    /// Saves the pending writes on another thread, and reports a failure, unless that is under way.
+    private func saveInBackground(_ report: @escaping @Sendable (SettingsError) -> Void = { _ in }) {
         guard isSavingInBackground.set() else { return }
         // The work holds the engine: it alone has the values.
         suspendedWrites.runInBackground {
@@ -184,8 +184,8 @@ extension SettingsEngine {
         // A body can run more than once.
         var deliveries: [StoreDelivery] = []
         defer { for delivery in deliveries { delivery.perform() } }
-        var (hasBegun, isDone) = (false, false)
-        defer { if hasBegun { state.withLock { $0.held.endCommit(isDone: isDone) } } }
+        var (number, isDone): (UInt64?, Bool) = (nil, false)
+        defer { if let number { state.withLock { $0.held.endCommit(number, isDone: isDone) } } }
         var (unmet, version): ([UnmetWrites], PendingWrites.Version) = ([], 0)
         let scope = TransactionScope()
         defer {
@@ -196,8 +196,7 @@ extension SettingsEngine {
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             if hasRequirements.load(ordering: .acquiring) {
                 // A store that is written later records other changes meanwhile.
-                state.withLock { $0.held.beginCommit(isChecked: !isBlind && !store.canWriteLater) }
-                hasBegun = true
+                number = state.withLock { $0.held.beginCommit(isChecked: !isBlind && !store.canWriteLater) }
             }
             // The store has read the commits of other processes, so the writes that are still pending are newer.
             guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else {
@@ -211,10 +210,7 @@ extension SettingsEngine {
             flush.apply(to: &transaction)
             let result = try body(&transaction)
             let delivery = state.withLock { state -> StoreDelivery? in
-                let (changes, isAnyDropped) = state.pendingWrites.endFlush(flush, in: &transaction)
-                // Its requirements were checked with the dropped value.
-                if isAnyDropped { state.held.endCheckedCommit() }
-                guard let changes else { return nil }
+                guard let changes = state.pendingWrites.endFlush(flush, in: &transaction) else { return nil }
                 invalidate()
                 state.noteLocalChange(ofKeys: flush.entries.keys)
                 return checkedDelivery(of: changes, .local, state)
@@ -236,9 +232,11 @@ extension SettingsEngine {
             if state.withLock({ !$0.pendingWrites.saved(except: restricted).isEmpty }) {
                 try commit(isBlind: true) { _ in }
             }
-            guard state.withLock({ $0.pendingWrites.contains(anyOf: restricted) }) else { return }
+            // A requirement may have been declared meanwhile.
+            let excluded = restrictedKeys
+            guard state.withLock({ $0.pendingWrites.contains(anyOf: excluded) }) else { return }
             // No code of the user runs on the threads that make values durable.
-            if WorkScheduler.isDurable { return suspendedWrites.runInBackground { self.retry() } }
+            if WorkScheduler.isDurable { return saveInBackground() }
             try commit { _ in }
         }
     }
@@ -297,18 +295,22 @@ extension SettingsEngine {
 
     private func keep(_ edits: some Collection<(key: String, value: StoredValue?)>) {
         let assignment = state.withLock { $0.pendingWrites.beginAssignment() }
-        for (key, value) in edits {
+        let keys = edits.map(\.key)
+        var deliveries: [StoreDelivery] = []
+        for (index, edit) in edits.enumerated() {
             // Values that other processes have stored before must not be mistaken for newer ones later.
             storeVersion?.mustLook()
-            let delivery = withValue(forKey: key) { old, state in
-                state.pendingWrites.keep(value, forKey: key, in: assignment)
+            let delivery = withValue(forKey: edit.key) { old, state in
+                state.pendingWrites.keep(edit.value, forKey: edit.key, in: assignment)
+                if index == keys.count - 1 { state.pendingWrites.endAssignment(assignment) }
                 self.invalidate()
-                state.noteLocalChange(ofKeys: CollectionOfOne(key))
-                let changes = PendingWrites.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
+                state.noteLocalChange(ofKeys: keys)
+                let changes = PendingWrites.change(ofKey: edit.key, from: old, to: edit.value).map { [$0] } ?? []
                 return self.checkedDelivery(of: changes, .local, state)
             }
-            afterTransaction { delivery.perform() }
+            deliveries.append(delivery)
         }
+        afterTransaction { [deliveries] in for delivery in deliveries { delivery.perform() } }
     }
 
     /// Runs work that calls observers or reporters: at once, or after the transaction whose body is the caller, or on another
@@ -374,9 +376,9 @@ extension SettingsEngine {
     private func dropRejected() -> Bool {
         var isAnyDropped = false
         let pending = state.withLock(\.pendingWrites)
-        var rest = Set(pending.versions.keys)
+        var rest = Set(pending.finished.keys)
         while let key = rest.min() {
-            let group = keys(connectedTo: key, in: pending)
+            var group = keys(connectedTo: key, in: pending)
             rest.subtract(group)
             let isRestricted = group.contains(where: isRestricted)
             if WorkScheduler.isDurable, isRestricted { continue }
@@ -384,8 +386,11 @@ extension SettingsEngine {
                 try commitPending(isBlind: !isRestricted, only: group) { _ in }
             } catch let error as SettingsError where error.code.isRejection {
                 isAnyDropped = true
-                let writes = UnmetWrites(key: key, keys: pending.keys(assignedWith: group), error: error)
-                drop(writes, upTo: pending.version)
+                while let key = group.min() {
+                    let writes = UnmetWrites(keys: pending.keys(assignedWith: [key]), error: error)
+                    group.subtract(writes.keys)
+                    drop(writes, upTo: pending.version)
+                }
             } catch {
                 // It may be saved later.
             }
@@ -399,7 +404,8 @@ extension SettingsEngine {
         var keys: Set = [key]
         while true {
             let count = keys.count
-            keys.formUnion(requirements(for: keys).flatMap(\.keys).flatMap(\.all).filter(pending.contains))
+            let connected = requirements(for: keys).flatMap(\.keys).flatMap(\.all)
+            keys.formUnion(connected.filter { pending.finished[$0] != nil })
             keys.formUnion(pending.keys(assignedWith: keys))
             if keys.count == count { return keys }
         }
@@ -408,25 +414,31 @@ extension SettingsEngine {
     /// Takes the pending writes out of those that a commit saves after which a requirement would not be met: another value may
     /// have been stored since they were assigned.
     ///
-    /// - Returns: These writes, which the caller drops after the commit.
+    /// - Returns: Those that the caller drops after the commit. The others remain pending: the newer value does not meet the
+    ///   requirement by itself, and no check has found yet which one is used instead.
     private func takeUnmetWrites(
         of flush: inout PendingWrites.Flush,
         over transaction: StoreTransaction
     ) -> [UnmetWrites] {
         guard hasRequirements.load(ordering: .acquiring) else { return [] }
-        let held = checkedHeldValues
+        let (held, isCheckDue) = state.withLock { ($0.held.checked, $0.held.isCheckDue) }
         var unmet: [UnmetWrites] = []
         CheckScope.run {
+            let stored = { held[$0] ?? transaction[$0] }
             var isStable: Bool
             repeat {
                 isStable = true
                 for key in flush.entries.keys.sorted() where flush.value(forKey: key) != nil {
-                    let values = { [flush] key in flush.value(forKey: key) ?? held[key] ?? transaction[key] }
-                    let errors = requirements(for: CollectionOfOne(key)).compactMap { $0.error(of: values) }
-                    guard let error = errors.first else { continue }
-                    unmet.append(UnmetWrites(key: key, keys: flush.withdraw(key), error: error))
-                    // A write that was accepted together with this one may not be accepted without it.
-                    isStable = false
+                    let values = { [flush] key in flush.value(forKey: key) ?? stored(key) }
+                    for requirement in requirements(for: CollectionOfOne(key)) {
+                        guard let error = requirement.error(of: values) else { continue }
+                        let keys = flush.withdraw(key)
+                        let isUndecided = isCheckDue && requirement.error(of: stored) != nil
+                        if !isUndecided { unmet.append(UnmetWrites(keys: keys, error: error)) }
+                        // A write that was accepted together with this one may not be accepted without it.
+                        isStable = false
+                        break
+                    }
                 }
             } while !isStable
         }
@@ -439,7 +451,7 @@ extension SettingsEngine {
         guard !deliveries.isEmpty else { return }
         for delivery in deliveries { delivery.perform() }
         var error = writes.error
-        error.key = writes.key
+        error.key = writes.keys.last
         error.consequence = "the assigned value is not saved, and the stored value remains as it is"
         report(error)
     }
@@ -447,9 +459,7 @@ extension SettingsEngine {
 
 /// Pending writes that were assigned together, and cannot be saved.
 struct UnmetWrites {
-    /// The key of the value that is the reason.
-    var key: String
-    /// All keys, in the order in which they are dropped.
+    /// See ``PendingWrites/keys(assignedWith:)``.
     var keys: [String]
     var error: SettingsError
 }

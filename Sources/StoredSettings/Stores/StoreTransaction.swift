@@ -42,12 +42,8 @@ public struct StoreTransaction: Sendable {
     }
 
     /// Takes back a pending write that the body has not replaced, so that it does not belong to the transaction.
-    ///
-    /// - Returns: Whether there was one.
-    mutating func revertFlushed(_ key: String) -> Bool {
-        guard flushed.remove(key) != nil else { return false }
-        edits[key] = nil
-        return true
+    mutating func revertFlushed(_ key: String) {
+        if flushed.remove(key) != nil { edits[key] = nil }
     }
 
     /// Whether a value was assigned to a key, which may equal the stored one.

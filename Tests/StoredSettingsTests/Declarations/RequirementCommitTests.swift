@@ -154,8 +154,12 @@ struct RequirementCommitTests {
         #expect(reporter.errors.count { $0.code == .requirementNotMet } == 2)
     }
 
-    @Test("the value under an old key stays when the new value is dropped", arguments: ["before", "without"])
-    func renamed(requirement: String) async throws {
+    @Test(
+        "the value under an old key stays when the new value is dropped",
+        arguments: ["before", "without"],
+        [[9], [10, 9]]
+    )
+    func renamed(requirement: String, values: [Int]) async throws {
         let store = FailingStore(["min": 8, "most": 10])
         let suite = SettingsSuite(store: store, reporter: reporter)
         let least = Setting("least", default: 1, suite: suite, traits: .renamed(from: "min"))
@@ -164,7 +168,7 @@ struct RequirementCommitTests {
         if isRequired { SettingsCatalog(least, most).require("least is at most most", least, most) { $0 <= $1 } }
         var seen: [Int] = []
         store.fail(with: full)
-        least.value = 9
+        for value in values { least.value = value }
         store.fail(with: nil)
         seen.append(least.value)
         if isRequired {
@@ -181,6 +185,88 @@ struct RequirementCommitTests {
         #expect(store.contents()["min"] == 8 && store.contents()["least"] == nil)
         let reports = reporter.errors.filter { $0.consequence.hasPrefix("the assigned value is not saved") }
         #expect(reports.map(\.key) == ["least"], "\(reporter.errors)")
+    }
+
+    @Test("the value under an old key stays when an observer finds that the new value is not possible")
+    func renamedWhileObserved() async throws {
+        let store = FailingStore(["min": 8, "most": 10])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let least = Setting("least", default: 1, suite: suite, traits: .renamed(from: "min"))
+        let most = Setting("most", default: 10, suite: suite)
+        SettingsCatalog(least, most).require("least is at most most", least, most) { $0 <= $1 }
+        let observation = least.observe { _ in
+            #expect(throws: Never.self) { try store.memory.commit { $0["most"] = 8 } }
+            _ = most.value
+        }
+        defer { observation.invalidate() }
+        store.fail(with: full)
+        least.value = 9
+        store.fail(with: nil)
+        try await suite.synchronize()
+        #expect(least.value == 8)
+        #expect(store.contents() == ["min": 8, "most": 8])
+    }
+
+    @Test("of two assignments that newer values do not admit together, one is dropped with its own report")
+    func overtakenTogether() async throws {
+        let store = FailingStore(["a": 1, "b": 1, "limit": 10])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
+        let limit = Setting("limit", default: 0, suite: suite)
+        SettingsCatalog(a, b, limit).require("both are within the limit", a, b, limit) { $0 + $1 <= $2 }
+        store.fail(with: full)
+        a.value = 4
+        b.value = 4
+        try store.memory.commit { $0["limit"] = 6 }
+        #expect(limit.value == 6)
+        #expect(a.value == 1 && b.value == 4)
+        store.fail(with: nil)
+        try await suite.synchronize()
+        #expect(store.contents() == ["a": 1, "b": 4, "limit": 6])
+        #expect(reporter.errors.filter { $0.code == .requirementNotMet }.map(\.key) == ["a"])
+    }
+
+    @Test("each of the assignments that are dropped together is reported")
+    func rejectedTogether() async throws {
+        let store = FailingStore()
+        let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+        store.fail(with: full)
+        pool.$most.value = 40
+        pool.$least.value = 30
+        store.fail(with: nil)
+        store.reject("most")
+        try await pool.suite.synchronize()
+        #expect(pool.values == [1, 10])
+        let reports = reporter.errors.filter { $0.consequence.hasPrefix("the assigned value is not saved") }
+        #expect(reports.compactMap(\.key).sorted() == ["least", "most"])
+    }
+
+    @Test("a set is checked again if a value has changed and was checked since its transaction began")
+    func checkedMeanwhile() async throws {
+        try await withSettingsPath { path in
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            let pool = PoolSettings(suite)
+            try await suite.transaction { $0[storedValueFor: "most"] = 40 }
+            try await suite.checkpoint()
+            try await blocking {
+                try suite.transaction { transaction in
+                    try path.replaceFile(with: #"{"least": 1, "most": 15}"#)
+                    let hasRead = DispatchSemaphore(value: 0)
+                    Thread.detachNewThread {
+                        for _ in 0..<10_000 where pool.most != 15 { usleep(1_000) }
+                        hasRead.signal()
+                    }
+                    hasRead.wait()
+                    try transaction.set(20, for: pool.$least)
+                }
+            }
+            #expect(pool.least <= pool.most, "\(pool.values)")
+            #expect(
+                reporter.errors.contains { $0.code == .requirementNotMet },
+                "\(pool.values) \(suite.snapshot()) \(reporter.errors)"
+            )
+            await suite.finish()
+        }
     }
 
     @Test("a set that was waiting when the requirement was declared is checked afterwards")

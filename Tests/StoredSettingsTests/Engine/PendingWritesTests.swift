@@ -124,7 +124,7 @@ struct PendingWritesTests {
         let flush = pendingWrites.beginFlush()
         flush.apply(to: &transaction)
         pendingWrites.keep(4, forKey: "port", in: 2)
-        #expect(pendingWrites.endFlush(flush, in: &transaction).changes == nil)
+        #expect(pendingWrites.endFlush(flush, in: &transaction) == nil)
         let own = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 3)], origin: .local)
         #expect(pendingWrites.masking(own).commit.changes.isEmpty)
         #expect(pendingWrites.value(forKey: "port", over: 3) == 4)
