@@ -293,7 +293,8 @@ extension SettingBox {
 
     /// The value that the setting's validator checks, if it is what reads the setting.
     private var validatedValue: Value? {
-        guard key.validator.hasClosure, let value = Validation.value(forKey: key.name, in: engine, as: Value.self) else {
+        guard key.validator.hasClosure, let value = Validation.value(forKey: key.name, in: engine, as: Value.self)
+        else {
             return nil
         }
         if health.noteRecursion() { report(naming(SettingsError.recursiveValidator, as: .validationFailed)) }

@@ -79,7 +79,9 @@ final class Validation: Sendable {
     static func value<Value>(forKey key: String, in engine: SettingsEngine, as type: Value.Type) -> Value? {
         var validation = inherited
         while let current = validation {
-            if current.extent.isCurrent, current.key == key, current.engine === engine, let value = current.value as? Value {
+            if current.extent.isCurrent, current.key == key, current.engine === engine,
+                let value = current.value as? Value
+            {
                 return value
             }
             validation = current.outer
@@ -87,7 +89,9 @@ final class Validation: Sendable {
         return nil
     }
 
-    static func run(_ value: some Sendable, _ key: String, _ engine: SettingsEngine, _ check: () throws -> Void) rethrows {
+    static func run(_ value: some Sendable, _ key: String, _ engine: SettingsEngine, _ check: () throws -> Void)
+        rethrows
+    {
         let validation = Validation(value, key, engine)
         try validation.extent.run { try $inherited.withValue(validation, operation: check) }
     }
