@@ -132,6 +132,18 @@ extension Command {
         }
     }
 
+    /// Mounts a directory over another one, in a new mount namespace.
+    func mount(_ other: String, over directory: String) throws {
+        #if os(Linux)
+        // The module of the C library lacks the function.
+        typealias Unshare = @convention(c) (CInt) -> CInt
+        let (newMounts, isBound, isPrivate): (CInt, UInt, UInt) = (0x2_0000, 4_096, 0x4_0000 | 0x4000)
+        guard let unshare = dlsym(nil, "unshare").map({ unsafeBitCast($0, to: Unshare.self) }), unshare(newMounts) == 0,
+            Glibc.mount("none", "/", nil, isPrivate, nil) == 0, Glibc.mount(other, directory, nil, isBound, nil) == 0
+        else { throw SystemFailure(description: "cannot mount") }
+        #endif
+    }
+
     /// Does what a program does that was started without standard streams, and then is killed.
     func closeStreams(_ setting: Setting<Int>, _ number: Int) throws {
         for stream in 0...2 as ClosedRange<CInt> { close(stream) }

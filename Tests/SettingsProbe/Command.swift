@@ -88,6 +88,8 @@ enum Command: String {
     case become
     /// `changeRoot DIRECTORY`: makes a directory the root directory of the process.
     case changeRoot
+    /// `mountOver DIRECTORY OTHER`: mounts another directory over one, for this thread alone.
+    case mountOver
     /// `standard`: makes the suite the standard one; answers the value of `port` and its source.
     case standard
     /// `memory`: uses in-memory suites in every supported way.
@@ -146,6 +148,7 @@ enum Command: String {
         case .exitInside: try exitInside(suite, integer(suite, arguments), arguments.integer(1))
         case .become: try become(user: arguments.integer(0), memberOf: arguments.integers(from: 1))
         case .changeRoot: try changeRoot(to: arguments.text(0))
+        case .mountOver: try mount(arguments.text(1), over: arguments.text(0))
         case .standard: return try standard(suite)
         case .memory: try useInMemorySuites()
         case .migrate: try migrate(suite, arguments)

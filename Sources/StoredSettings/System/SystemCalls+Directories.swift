@@ -102,7 +102,7 @@ extension SystemCalls {
 
     /// Throws unless this process has permission to write to a file or directory.
     package func checkWritable(_ path: FilePath, in directory: FileHandle? = nil) throws(SystemError) {
-        _ = try call(.access, path, in: directory) { faccessat($0, $1, W_OK, 0) }
+        _ = try call(.access, path, in: directory) { faccessat($0, $1, W_OK, AT_EACCESS) }
     }
 
     /// Returns the path without symbolic links, `.` and `..`; `nil` when no file exists there.

@@ -79,6 +79,67 @@ struct ChangedRootTests {
     }
 
     @Test(
+        "does not use what it mounts over the directory for itself alone",
+        .enabled(if: Mounts.areAllowed, "requires permission to mount"),
+        arguments: [Use.set, .checkpointed],
+        [Other.directory, .suite]
+    )
+    func mountedOver(_ use: Use, _ other: Other) async throws {
+        try await withTemporaryDirectory { directory in
+            let (root, suite) = ("\(directory)/root", "\(directory)/suite")
+            try FileManager.default.createDirectory(atPath: suite, withIntermediateDirectories: true)
+            let place = Probe.Place.file("\(suite)/settings.json")
+            let files = try await make(other, in: suite, root: root)
+            try await withProbe(at: place) { probe in
+                try await probe.expect("set n 1")
+                if use == .checkpointed { try await probe.expect("checkpoint") }
+                try await probe.expect("mountOver \(suite) \(root + suite)")
+                let last = try await setUntilRefused(probe, after: 1)
+                try await probe.expect("get n", prints: "\(last)")
+                try await probe.expect("synchronize", prints: "error writeFailed")
+                try await withProbe(at: place) { outside in
+                    try await outside.expect("get n", prints: "\(last)")
+                    try await outside.expect("set n 500")
+                }
+                try await probe.finish()
+                #expect(try contents(of: root) == files)
+            }
+            try await withProbe(at: place) { try await $0.expect("get n", prints: "500") }
+        }
+    }
+
+    @Test("records that a process has not read remain when another one has taken them over and the directory is back")
+    func movedAside() async throws {
+        try await withTemporaryDirectory { directory in
+            let (suite, aside) = ("\(directory)/suite", "\(directory)/aside")
+            try FileManager.default.createDirectory(atPath: suite, withIntermediateDirectories: true)
+            let place = Probe.Place.file("\(suite)/settings.json")
+            try await withProbe(at: place) { first in
+                try await withProbe(at: place) { second in
+                    try await first.expect("set n 1")
+                    try await first.expect("checkpoint")
+                    first.signal(SIGSTOP)
+                    try await second.expect("set other 2")
+                    try FileManager.default.moveItem(atPath: suite, toPath: aside)
+                    try FileManager.default.createDirectory(atPath: suite, withIntermediateDirectories: false)
+                    // It takes its values over into a new journal.
+                    try await eventually("it has another journal") {
+                        try await second.expect("set n 3")
+                        return FileManager.default.fileExists(atPath: place.path + ".journal")
+                    }
+                    try FileManager.default.moveItem(atPath: suite, toPath: "\(directory)/other")
+                    try FileManager.default.moveItem(atPath: aside, toPath: suite)
+                    first.signal(SIGCONT)
+                    try await first.expect("get other", prints: "2")
+                    try await first.expect("set x 4")
+                    try await first.expect("get other", prints: "2")
+                }
+            }
+            try await withProbe(at: place) { try await $0.expect("get other", prints: "2") }
+        }
+    }
+
+    @Test(
         "goes on if the directory is mounted at the same path in the new root",
         .enabled(if: Mounts.areAllowed, "requires permission to mount"),
         arguments: Use.allCases

@@ -72,6 +72,25 @@ struct DescriptorTests {
         }
     }
 
+    @Test("sets go on after a program has closed all descriptors and its directory was replaced")
+    func replacedDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            let suite = "\(directory)/suite"
+            try FileManager.default.createDirectory(atPath: suite, withIntermediateDirectories: false)
+            let place = Probe.Place.file("\(suite)/settings.json")
+            try await withProbe(at: place) { probe in
+                try await probe.expect("set n 1")
+                try await probe.expect("closeAll -")
+                try FileManager.default.moveItem(atPath: suite, toPath: "\(directory)/old")
+                try FileManager.default.createDirectory(atPath: suite, withIntermediateDirectories: false)
+                try await probe.expect("set other 2")
+                try await probe.expect("checkpoint")
+                try await probe.expect("synchronize")
+            }
+            #expect(try document(at: place.path) as? [String: Int] == ["n": 1, "other": 2])
+        }
+    }
+
     @Test("a program that only reads sees later changes after it has closed all descriptors")
     func reader() async throws {
         try await withTemporaryDirectory { directory in

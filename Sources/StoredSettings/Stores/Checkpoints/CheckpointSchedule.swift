@@ -91,13 +91,14 @@ final class CheckpointSchedule: Sendable {
 
     /// Records that a checkpoint has failed.
     ///
-    /// - Returns: Whether to report the error. A file that cannot be read was reported when it was found.
+    /// - Returns: Whether to report the error. A file that cannot be read, or is not found any more, was reported when that was found.
     func noteFailure(_ error: SettingsError) -> Bool {
         failures.withLock { failures in
             let delay = Self.retryDelay * (1 << min(failures.count, 6))
             failures.count += 1
             failures.nextAttempt = .now + min(delay, Self.longestRetryDelay)
-            return ![.malformedFile, .readFailed].contains(error.code) && failures.isFirst(error)
+            return ![.malformedFile, .readFailed].contains(error.code) && error.fact != SettingsFile.changedRootFact
+                && failures.isFirst(error)
         }
     }
 

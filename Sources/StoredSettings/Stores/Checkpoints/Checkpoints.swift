@@ -107,8 +107,8 @@ extension Checkpoints {
     private func noteFailure(_ error: any Error) {
         let isCopyOutdated = error is OutdatedCopyError
         var error = (error as? OutdatedCopyError)?.error ?? file.writeError(error)
-        // A process that has committed nothing may lack the permission to write a checkpoint. A malformed file was
-        // reported before.
+        // A process that has committed nothing may lack the permission to write a checkpoint. A malformed file and a changed
+        // root were reported before.
         guard schedule.hasCommitted.load(ordering: .relaxed), error.code != .suiteFinished else { return }
         if !isCopyOutdated {
             let isDirectoryGone = (error.underlying as? SystemError)?.number == Errno.noSuchFileOrDirectory
@@ -154,7 +154,10 @@ extension Checkpoints {
             var error = file.writeError(error)
             // Another process is making a checkpoint. When it has finished, it finds the remaining records. Or another thread
             // has closed the store meanwhile, and made the last checkpoint.
-            guard ![.lockTimedOut, .suiteFinished].contains(error.code) else { return }
+            guard ![.lockTimedOut, .suiteFinished].contains(error.code), error.fact != SettingsFile.changedRootFact
+            else {
+                return
+            }
             error.consequence =
                 "the changes are safe in the journal; a program that uses the suite writes the file when the cause is corrected"
             report(error)

@@ -321,11 +321,12 @@ extension FileStore {
             if let journal {
                 try journal.synchronize()
                 guard !isNamed else { return }
+                let directory = try file.directory()
                 do {
-                    try file.system.synchronizeDirectory(journal.file.path.directory)
+                    try directory.synchronize()
                 } catch {
                     // The name may never reach the disk, so a new file has to receive it.
-                    journal.markUnreliable()
+                    if error.call == .sync { journal.markUnreliable() }
                     throw error
                 }
                 withEffects { effects in

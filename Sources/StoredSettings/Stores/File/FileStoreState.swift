@@ -268,7 +268,7 @@ extension FileStoreState {
         settings.failure = failure
         if failure.isTransient {
             effects.isUnsettled = true
-        } else if !isKnown {
+        } else if !isKnown, failure.error.fact != SettingsFile.changedRootFact {
             effects.errors.append(failure.error)
         }
     }
@@ -329,7 +329,8 @@ extension FileStoreState {
             if !current.isAlive || current.isRetired || current.isBeingReplaced {
                 // The journal was truncated, removed or replaced, and another one may be at the path.
                 if findJournal() { return requireReload() }
-                guard current.isAlive, !current.isRetired else { return }
+                guard current.isAlive else { return }
+                guard !current.isRetired else { return takeRest(of: current) }
             }
             let published = current.published
             guard published.word != journal.seen else { return }
@@ -349,9 +350,24 @@ extension FileStoreState {
                 if !current.file.isOpen {
                     if findJournal() { return requireReload() }
                     if journal.journal !== current { continue }
+                    // It was reported why it is not found.
+                    if journal.problem != nil { return }
                 }
                 return reportUnreadable(error)
             }
+        }
+    }
+
+    /// Replays what was appended to a retired journal before another one replaced it.
+    private mutating func takeRest(of current: Journal) {
+        let (position, salt) = (journal.position, journal.salt)
+        do {
+            let rest = try JournalReader(current)
+                .records(from: position.end, to: nil, epoch: position.epoch, salt: salt)
+            for record in rest.records { apply(record) }
+            journal.position.end = rest.end
+        } catch {
+            reportUnreadable(error)
         }
     }
 
@@ -516,6 +532,8 @@ extension FileStoreState {
     mutating func recover(_ current: Journal, isCut: Bool) throws {
         if current.isRetired {
             // Another journal had replaced this one, which is back at the path.
+            takeRest(of: current)
+            if let error = journal.unreadable { throw error }
             current.page[JournalHeader.retiredWord] = 0
             journal.isDamaged = true
         }
@@ -565,8 +583,9 @@ extension FileStoreState {
     private mutating func takeOverStranded(into current: Journal) throws {
         guard var stranded = journal.stranded else { return }
         guard !stranded.lost.isTakenOver(into: current) else { return forgetStranded() }
-        // In the same file, the lock is held already, and the records are those of this journal.
-        if let old = stranded.journal, old.isAlive, !old.isInherited, !old.isSameFile(as: current) {
+        // In the same file, the lock is held already, and the records are those of this journal. One that the program has
+        // closed is at no path to open it again.
+        if let old = stranded.journal, old.isAlive, !old.isInherited, old.file.isOpen, !old.isSameFile(as: current) {
             // No process commits to the old journal after it is locked: a writer looks at the path after it has locked
             // a journal. Reads wait meanwhile, so the next commit tries again instead of waiting here.
             //

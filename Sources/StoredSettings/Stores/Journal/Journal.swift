@@ -325,7 +325,7 @@ extension Journal {
 
     /// Appends a record and publishes it, if possible without a system call.
     ///
-    /// - Returns: The journal's position after the record; `nil` when the file has been truncated.
+    /// - Returns: The journal's position after the record; `nil` when the file has been truncated, or has to be opened again.
     /// - Throws: ``SystemError`` if the record cannot be written.
     func append(
         _ record: UnsafeRawBufferPointer,
@@ -334,7 +334,9 @@ extension Journal {
     ) throws(SystemError) -> JournalPosition? {
         let end = try end(of: record.count, from: position.end)
         // A long record is written, so that a disk without space for it fails before a part of it is copied.
-        guard record.count <= Self.longestCopy else { return try append(Array(record), after: position) }
+        guard record.count <= Self.longestCopy else {
+            return file.isOpen ? try append(Array(record), after: position) : nil
+        }
         try keepLimit(for: end)
         if space == nil {
             do {
@@ -347,7 +349,7 @@ extension Journal {
         case .done:
             break
         case .noSpace:
-            return try append(Array(record), after: position)
+            return file.isOpen ? try append(Array(record), after: position) : nil
         case .lost:
             // The mapping shows private memory now.
             space = nil

@@ -60,7 +60,10 @@ struct JournalReplacement {
         let draft = try Journal.draft(changes, replacing: old, at: position, in: directory)
         do {
             try store.withState(&effects) { state in
-                guard state.journal.journal === old, try directory.holds(draft.journal.file, as: draft.name) else {
+                // The path may lead to another directory since the old journal was found at it.
+                guard state.journal.journal === old, try directory.holds(draft.journal.file, as: draft.name),
+                    try directory.holds(old.file, as: old.file.path.name)
+                else {
                     throw SystemError(
                         call: .rename,
                         path: directory.handle.path.appending(draft.name),

@@ -11,23 +11,43 @@ package struct SettingsFile: Sendable {
         (self.path, self.system) = (path, system)
     }
 
-    /// Where the path led to last, so that a change of the root directory is noticed.
+    /// Where the path led to last, so that a change of what paths lead to is noticed.
     private final class Place: Sendable {
         struct Known {
-            /// The root directory of this process at the first use of the path, or at the last use that found the file's directory.
-            var root: FileIdentity?
+            /// The root at the first use of the path, or at the last use that found the file's directory.
+            var root: Root?
             /// The directory of the file; `nil` if there was none.
             var directory: FileIdentity?
             var name: FilePath?
 
-            /// Whether the process is in the same root directory, as at the first use.
-            mutating func isIn(_ current: FileIdentity?) -> Bool {
+            /// Whether the thread has the same root, as at the first use.
+            mutating func isIn(_ current: Root) -> Bool {
                 root = root ?? current
                 return root == current
             }
         }
 
         let known = Locked(Known())
+    }
+
+    /// What paths lead to depends on: the root directory of the current thread, and its mounts.
+    private struct Root: Equatable {
+        let directory: FileIdentity?
+        /// The mount namespace; `nil` where the system shows none.
+        let mounts: FileIdentity?
+
+        init(_ system: SystemCalls) throws(SystemError) {
+            directory = try system.status(at: "/")?.identity
+            #if os(Linux)
+            do {
+                mounts = try system.status(at: "/proc/thread-self/ns/mnt")?.identity
+            } catch  where [Errno.permissionDenied, Errno.notPermitted].contains(error.number) {
+                mounts = nil
+            }
+            #else
+            mounts = nil
+            #endif
+        }
     }
 
     /// The longest settings file that is read or written, in bytes: 64 MiB.
@@ -102,10 +122,10 @@ package struct SettingsFile: Sendable {
     ///
     /// Everything that uses the path calls this first.
     ///
-    /// - Throws: ``SystemError``; ``SettingsError`` if a link must not be followed, or if the process has called `chroot` and the
-    ///   path leads to another directory since.
+    /// - Throws: ``SystemError``; ``SettingsError`` if a link must not be followed, or if the process has changed its root
+    ///   directory or its mounts and the path leads to another directory since.
     func target() throws -> FilePath {
-        let root = try system.status(at: "/")?.identity
+        let root = try Root(system)
         let (target, directory): (FilePath, FileIdentity?)
         do {
             target = try SettingsPath.target(of: path, system)
@@ -115,9 +135,9 @@ package struct SettingsFile: Sendable {
             throw error
         }
         // Another thread may just have called `chroot`.
-        guard try system.status(at: "/")?.identity == root else { return try self.target() }
+        guard try system.status(at: "/")?.identity == root.directory else { return try self.target() }
         return try place.known.withLock { known in
-            // The same directory may be mounted in the new root.
+            // The same directory may be there as well.
             let isSame = directory != nil && known.directory == directory && known.name == target.name
             guard isSame || known.isIn(root) else { throw changedRootError }
             (known.root, known.name) = (root, target.name)
@@ -502,15 +522,16 @@ extension SettingsFile {
     }
 
     static let changedRootFact =
-        "the program has changed its root directory (chroot), and the settings are not in the new one"
+        "the program has changed its root directory or its mounts (chroot, unshare, setns), and the settings are not there any more"
 
-    /// The error of a path that leads to another directory after `chroot`.
+    /// The error of a path that leads to another directory after `chroot` or in another mount namespace.
     var changedRootError: SettingsError {
         SettingsError(
             .writeFailed,
             fact: Self.changedRootFact,
             consequence: "the values that were read last are used, and changes are refused",
-            remedy: "call chroot before the first setting, or mount the directory at the same path in the new root",
+            remedy:
+                "do that before the first setting is used, or mount the directory of the settings at the same path there",
             location: SettingsError.Location(file: path.description)
         )
     }

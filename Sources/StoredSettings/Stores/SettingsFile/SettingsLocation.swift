@@ -65,7 +65,8 @@ package enum SettingsLocation {
             environment.variable(name).flatMap { $0.isAbsolute ? $0.withoutTrailingSlashes : nil }
         }
         if let home = environment.variable("STORED_SETTINGS_HOME"), !home.isEmpty {
-            return absolute(home).withoutTrailingSlashes
+            let path = absolute(home)
+            return path.isAbsolute ? path.withoutTrailingSlashes : nil
         }
         // systemd lists every state directory of the unit. The first is the unit's own.
         if let states = environment.variable("STATE_DIRECTORY")?.bytes.split(separator: UInt8(ascii: ":")),
@@ -119,6 +120,13 @@ package enum SettingsLocation {
 
     /// Returns the error that explains why no file can be at a path; `nil` when one can be.
     package static func problem(with path: FilePath) -> SettingsError? {
+        guard path.isAbsolute || path.isEmpty else {
+            let remedy = "give the suite an absolute path, or call chdir first"
+            return unavailable(
+                "the current directory does not exist any more, or is outside the root directory",
+                remedy: remedy
+            )
+        }
         let hasNull = path.bytes.contains(0)
         guard hasNull || !path.namesFile else { return nil }
         let fact = hasNull ? "the path contains a NUL character" : "the path names a directory"
