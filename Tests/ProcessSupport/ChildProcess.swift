@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Foundation
+import StoredSettings
 import Synchronization
 
 /// A process that a test has started.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import StoredSettings
 import Synchronization
 
 /// The output of a process, line by line.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
 import Synchronization
 
 /// What a callback does the next time it is called, and not again.
