@@ -62,7 +62,6 @@ struct HeldValues {
     ///
     /// - Parameter isAnyPending: Whether the value of a requirement is a pending write.
     mutating func noteLocalChange(besidePending isAnyPending: Bool) {
-        guard isRestricting else { return }
         version += 1
         if !isCommitChecked || isAnyPending || !entries.isEmpty || !reports.isEmpty { isCheckDue = true }
     }

@@ -40,8 +40,9 @@ struct PendingWrites {
 
     private var entries: [String: Entry] = [:]
     private(set) var version: Version = 0
-    /// The assignments of which not all values are kept yet, so that they are neither saved nor dropped.
-    private var unfinished: Set<Version> = []
+    /// The assignments of which not all values are kept yet, so that they are neither saved nor dropped, with the newer ones
+    /// that their values belong to.
+    private var unfinished: [Version: Version] = [:]
     /// The version up to which the current commit saves entries.
     private var flushing: Version = 0
     /// The keys and stored values of saved entries that equal what is stored, so that the current commit changes nothing.
@@ -83,26 +84,33 @@ struct PendingWrites {
 
     /// The entries that can be saved or dropped.
     var finished: [String: Entry] {
-        unfinished.isEmpty ? entries : entries.filter { !unfinished.contains($0.value.assignment) }
+        unfinished.isEmpty ? entries : entries.filter { unfinished[$0.value.assignment] == nil }
+    }
+
+    /// Whether one of some keys belongs to an assignment that is being kept.
+    func isKeeping(anyOf keys: Set<String>) -> Bool {
+        entries.contains { keys.contains($0.key) && unfinished[$0.value.assignment] != nil }
     }
 
     /// Begins an assignment, whose values are kept one by one.
     mutating func beginAssignment() -> Version {
         version += 1
-        unfinished.insert(version)
+        unfinished[version] = version
         return version
     }
 
     /// Ends an assignment whose values are all kept.
     mutating func endAssignment(_ assignment: Version) {
-        unfinished.remove(assignment)
+        unfinished[assignment] = nil
     }
 
     mutating func keep(_ value: StoredValue?, forKey key: String, in assignment: Version) {
         version += 1
+        let assignment = unfinished[assignment] ?? assignment
         if let old = entries[key]?.assignment {
             // The removal of a value under an old key now belongs to the newer value under the new one.
             for (key, entry) in entries where entry.assignment == old { entries[key]?.assignment = assignment }
+            for (older, newer) in unfinished where newer == old { unfinished[older] = assignment }
         }
         entries[key] = Entry(value: value, version: version, assignment: assignment)
     }
@@ -114,8 +122,9 @@ struct PendingWrites {
     ///   - excluded: Keys that this commit cannot save. What was assigned with them is not saved either.
     /// - Returns: The entries.
     func saved(of keys: Set<String>? = nil, except excluded: Set<String> = []) -> [String: Entry] {
-        let excluded = Set(self.keys(assignedWith: excluded))
-        return finished.filter { keys?.contains($0.key) != false && !excluded.contains($0.key) }
+        let others = keys.map { keys in entries.keys.filter { !keys.contains($0) } } ?? []
+        let unsaved = Set(self.keys(assignedWith: excluded.union(others)))
+        return finished.filter { !unsaved.contains($0.key) }
     }
 
     /// Begins a commit that saves some entries: see ``saved(of:except:)``.

@@ -51,9 +51,11 @@ extension SettingsEngine {
             let values = CheckScope.run { readConsistently() }
             guard values.held.isCheckDue else { return }
             guard values.held.version == version else { continue }
+            // The last value of an assignment that is being kept makes the next check.
+            guard !values.pendingWrites.isKeeping(anyOf: values.held.restricted) else { return }
             let requirements = requirementTable.withLock(\.all)
             if let overtaken = CheckScope.run({ values.overtakenWrites(requirements) }) {
-                drop(overtaken, upTo: values.pendingWrites.version)
+                drop(overtaken, upTo: values.pendingWrites.version, isChecked: true)
                 continue
             }
             let check = CheckScope.run { RequirementCheck(requirements, values, of: self) }
@@ -112,11 +114,11 @@ extension SettingsEngine.ConsistentRead {
     ///
     /// It runs code of the user, so the caller holds no lock. Without these writes, others may meet the requirement.
     fileprivate func overtakenWrites(_ requirements: [Requirement]) -> UnmetWrites? {
-        let (checked, pending) = (held.checked, pendingWrites.finished)
+        let checked = held.checked
         let stored = { (key: String) in checked[key] ?? self.stored[key] }
         let visible = { (key: String) in pendingWrites.value(forKey: key, over: stored(key)) }
         for requirement in requirements {
-            guard let key = requirement.keys.flatMap(\.all).first(where: { pending[$0] != nil }) else { continue }
+            guard let key = requirement.keys.flatMap(\.all).first(where: pendingWrites.contains) else { continue }
             requirement.prepare(visible)
             requirement.prepare(stored)
             guard let error = requirement.error(of: visible), requirement.error(of: stored) == nil else { continue }

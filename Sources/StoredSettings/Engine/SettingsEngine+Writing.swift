@@ -129,8 +129,17 @@ extension SettingsEngine {
         afterTransaction { [error] in report(error) }
     }
 
-    /// Saves the pending writes on another thread, and reports a failure, unless that is under way.
-    private func saveInBackground(_ report: @escaping @Sendable (SettingsError) -> Void = { _ in }) {
+    /// Tries again on another thread, unless that is under way.
+    private func retryInBackground() {
+        guard isRetryingInBackground.set() else { return }
+        suspendedWrites.runInBackground {
+            self.retry()
+            self.isRetryingInBackground.clear()
+        }
+    }
+
+    /// Saves the pending writes on another thread, and reports a failure.
+    private func saveInBackground(_ report: @escaping @Sendable (SettingsError) -> Void) {
         guard isSavingInBackground.set() else { return }
         // The work holds the engine: it alone has the values.
         suspendedWrites.runInBackground {
@@ -173,12 +182,14 @@ extension SettingsEngine {
     ///   - isBlind: Whether the body reads nothing, so that the commit is possible while the contents are unknown. It saves no
     ///     pending write that has to meet a requirement, because that depends on the contents.
     ///   - keys: The only keys whose pending writes are saved; `nil` for all.
+    ///   - attempts: How often to begin again if another process has stored a value that has to be checked first.
     ///   - body: Changes the contents.
     /// - Returns: The result of the body.
     /// - Throws: The error of the body or of the store. Then everything stays pending.
     func commitPending<Result>(
         isBlind: Bool,
         only keys: Set<String>? = nil,
+        attempts: Int = 3,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
         // A body can run more than once.
@@ -187,12 +198,16 @@ extension SettingsEngine {
         var (number, isDone): (UInt64?, Bool) = (nil, false)
         defer { if let number { state.withLock { $0.held.endCommit(number, isDone: isDone) } } }
         var (unmet, version): ([UnmetWrites], PendingWrites.Version) = ([], 0)
+        var mustCheck = false
         let scope = TransactionScope()
         defer {
             for writes in unmet { drop(writes, upTo: version) }
             scope.performPostponed()
         }
-        if !isBlind, TransactionScope.current == nil { prepareRequirements() }
+        let isOutermost = !isBlind && TransactionScope.current == nil
+        if isOutermost { prepareRequirements() }
+        let mayBeginAgain = isOutermost && attempts > 0
+        let original = body
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             if hasRequirements.load(ordering: .acquiring) {
                 // A store that is written later records other changes meanwhile.
@@ -206,7 +221,9 @@ extension SettingsEngine {
             }
             let excluded = isBlind ? restrictedKeys : []
             var flush = state.withLock { $0.pendingWrites.beginFlush(of: keys, except: excluded) }
-            (unmet, version) = (scope.run { takeUnmetWrites(of: &flush, over: transaction) }, flush.version)
+            (unmet, mustCheck) = scope.run { takeUnmetWrites(of: &flush, over: transaction) }
+            version = flush.version
+            if mustCheck, mayBeginAgain { throw UncheckedChangeError() }
             flush.apply(to: &transaction)
             let result = try body(&transaction)
             let delivery = state.withLock { state -> StoreDelivery? in
@@ -219,9 +236,14 @@ extension SettingsEngine {
             if let delivery = useReassigned(in: transaction, flush) { deliveries.append(delivery) }
             return result
         }
-        let result = try isBlind ? store.write(body) : store.commit(body)
-        isDone = true
-        return result
+        do {
+            let result = try isBlind ? store.write(body) : store.commit(body)
+            isDone = true
+            return result
+        } catch  where mustCheck && mayBeginAgain {
+            unmet = []
+            return try commitPending(isBlind: isBlind, only: keys, attempts: attempts - 1, original)
+        }
     }
 
     /// Tries again to save the pending writes.
@@ -236,7 +258,7 @@ extension SettingsEngine {
             let excluded = restrictedKeys
             guard state.withLock({ $0.pendingWrites.contains(anyOf: excluded) }) else { return }
             // No code of the user runs on the threads that make values durable.
-            if WorkScheduler.isDurable { return saveInBackground() }
+            if WorkScheduler.isDurable { return retryInBackground() }
             try commit { _ in }
         }
     }
@@ -259,7 +281,9 @@ extension SettingsEngine {
         }
     }
 
-    /// Offers changes to the subscribers, which receive them after the requirements were checked, if that is due.
+    /// Offers changes to the subscribers.
+    ///
+    /// The requirements are checked when they have received them, if that is due.
     private func checkedDelivery(
         of changes: [StoreChange],
         _ origin: SettingChangeOrigin,
@@ -414,15 +438,15 @@ extension SettingsEngine {
     /// Takes the pending writes out of those that a commit saves after which a requirement would not be met: another value may
     /// have been stored since they were assigned.
     ///
-    /// - Returns: Those that the caller drops after the commit. The others remain pending: the newer value does not meet the
+    /// - Returns: Those that the caller drops after the commit. Also whether to check first: the newer value does not meet a
     ///   requirement by itself, and no check has found yet which one is used instead.
     private func takeUnmetWrites(
         of flush: inout PendingWrites.Flush,
         over transaction: StoreTransaction
-    ) -> [UnmetWrites] {
-        guard hasRequirements.load(ordering: .acquiring) else { return [] }
+    ) -> (unmet: [UnmetWrites], mustCheck: Bool) {
+        guard hasRequirements.load(ordering: .acquiring) else { return ([], false) }
         let (held, isCheckDue) = state.withLock { ($0.held.checked, $0.held.isCheckDue) }
-        var unmet: [UnmetWrites] = []
+        var (unmet, mustCheck): ([UnmetWrites], Bool) = ([], false)
         CheckScope.run {
             let stored = { held[$0] ?? transaction[$0] }
             var isStable: Bool
@@ -432,9 +456,8 @@ extension SettingsEngine {
                     let values = { [flush] key in flush.value(forKey: key) ?? stored(key) }
                     for requirement in requirements(for: CollectionOfOne(key)) {
                         guard let error = requirement.error(of: values) else { continue }
-                        let keys = flush.withdraw(key)
-                        let isUndecided = isCheckDue && requirement.error(of: stored) != nil
-                        if !isUndecided { unmet.append(UnmetWrites(keys: keys, error: error)) }
+                        unmet.append(UnmetWrites(keys: flush.withdraw(key), error: error))
+                        mustCheck = mustCheck || isCheckDue && requirement.error(of: stored) != nil
                         // A write that was accepted together with this one may not be accepted without it.
                         isStable = false
                         break
@@ -442,20 +465,32 @@ extension SettingsEngine {
                 }
             } while !isStable
         }
-        return unmet
+        return (unmet, mustCheck)
     }
 
     /// Drops pending writes, unless they are newer than a version, and reports that.
-    func drop(_ writes: UnmetWrites, upTo version: PendingWrites.Version) {
-        let deliveries = writes.keys.compactMap { forget($0, upTo: version) }
-        guard !deliveries.isEmpty else { return }
-        for delivery in deliveries { delivery.perform() }
+    ///
+    /// - Parameters:
+    ///   - writes: The writes.
+    ///   - version: The version of the newest ones to drop.
+    ///   - isChecked: Whether the caller checks the requirements afterwards.
+    func drop(_ writes: UnmetWrites, upTo version: PendingWrites.Version, isChecked: Bool = false) {
+        let forgotten = writes.keys.map { forget($0, upTo: version) }
+        for case var delivery? in forgotten {
+            if isChecked { delivery.isCheckDue = false }
+            delivery.perform()
+        }
+        // Another thread has dropped or saved the value otherwise.
+        guard case .some? = forgotten.last else { return }
         var error = writes.error
         error.key = writes.keys.last
         error.consequence = "the assigned value is not saved, and the stored value remains as it is"
         report(error)
     }
 }
+
+/// Ends a commit that begins again after a check.
+private struct UncheckedChangeError: Error {}
 
 /// Pending writes that were assigned together, and cannot be saved.
 struct UnmetWrites {

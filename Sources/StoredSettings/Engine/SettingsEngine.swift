@@ -42,6 +42,7 @@ package final class SettingsEngine: Sendable {
     /// Whether a thread is about to save the pending writes.
     let isSavingInBackground = ScheduledFlag()
     let isRetryScheduled = ScheduledFlag()
+    let isRetryingInBackground = ScheduledFlag()
     /// The asynchronous operations that wait for other writers.
     let suspendedWrites = SuspendedOperations()
     /// Those that wait for the disk or the network.
@@ -247,7 +248,8 @@ extension SettingsEngine.State {
         let pending = Set((commit.changes.map(\.key) + held.reassigned.keys).filter(pendingWrites.contains))
         var visible = pendingWrites.masking(commit)
         if held.mask(commit, &visible.commit.changes, wasPending: pending.contains) { visible.isPendingChanged = true }
-        noteLocalChange(ofKeys: commit.changes.lazy.map(\.key))
+        // Also those of pending writes that end without a change of the store.
+        noteLocalChange(ofKeys: (commit.changes + visible.commit.changes).lazy.map(\.key))
         if commit.origin == .local { held.endCheckedCommit() }
         return visible
     }

@@ -226,6 +226,72 @@ struct RequirementCommitTests {
         #expect(reporter.errors.filter { $0.code == .requirementNotMet }.map(\.key) == ["a"])
     }
 
+    @Test(
+        "a value from outside that does not meet a requirement drops no assignment that does",
+        arguments: ["synchronize", "finish", "set", "connected"]
+    )
+    func unusableMeanwhile(operation: String) async throws {
+        let store = FailingStore(["least": 1, "most": 10, "limit": 100])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let (least, most) = (Setting("least", default: 1, suite: suite), Setting("most", default: 10, suite: suite))
+        let limit = Setting("limit", default: 100, suite: suite)
+        let catalog = SettingsCatalog(least, most, limit)
+        catalog.require("least is at most most", least, most) { $0 <= $1 }
+        catalog.require("most is at most limit", most, limit) { $0 <= $1 }
+        let isConnected = operation == "connected"
+        store.fail(with: full)
+        if isConnected { most.value = 40 }
+        least.value = isConnected ? 30 : 5
+        store.fail(with: nil)
+        let (key, value): (String, StoredValue) = isConnected ? ("limit", 5) : ("most", 0)
+        // While the commit waits for the lock: it finds the value under the lock, where no check can run.
+        store.beforeCommit.withLock { hook in
+            hook = {
+                #expect(throws: Never.self) { try CheckScope.run { try store.memory.commit { $0[key] = value } } }
+            }
+        }
+        switch operation {
+        case "finish": await suite.finish()
+        case "set": try await least.set(1)
+        default: try await suite.synchronize()
+        }
+        let first = operation == "set" ? 1 : 5
+        let stored = isConnected ? [30, 40, 5] : [first, 0, 100]
+        let used = isConnected ? [30, 40, 100] : [first, 10, 100]
+        #expect(
+            ["least", "most", "limit"].map { store.contents()[$0] } == stored.map { StoredValue.integer(Int128($0)) }
+        )
+        let values = [least.value, most.value, limit.value]
+        #expect(zip(values, used).allSatisfy { $0 == $1 }, "\(values)")
+        #expect(!reporter.errors.contains { $0.consequence.hasPrefix("the assigned value is not saved") })
+    }
+
+    @Test("an assignment during a transaction is checked with the value that the transaction stores again")
+    func endedDuringTransaction() async throws {
+        let store = FailingStore(["least": 8, "most": 5])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let (least, most) = (Setting("least", default: 8, suite: suite), Setting("most", default: 5, suite: suite))
+        SettingsCatalog(least, most).require("most is at most least", most, least) { $0 <= $1 }
+        store.fail(with: full)
+        least.value = 9
+        store.fail(with: nil)
+        try await blocking {
+            try suite.transaction { values in
+                values[least] = 8
+                values[storedValueFor: "other"] = 1
+                try onAnotherThread {
+                    store.fail(with: full)
+                    most.value = 9
+                    store.fail(with: nil)
+                    _ = most.value
+                }
+            }
+        }
+        #expect(most.value <= least.value)
+        try await suite.synchronize()
+        #expect(store.contents() == ["least": 8, "most": 5, "other": 1])
+    }
+
     @Test("each of the assignments that are dropped together is reported")
     func rejectedTogether() async throws {
         let store = FailingStore()
