@@ -41,8 +41,8 @@ enum Command: String {
     case watch
     /// `raise KEY KEY COUNT`: runs COUNT transactions that each add 1 to both keys.
     case raise
-    /// `compare KEY KEY LAST`: reads and watches until both keys are LAST; answers `torn` if they ever differed, else
-    /// `whole`.
+    /// `compare KEY KEY LAST`: prints `comparing`, reads and watches until both keys are LAST; answers `torn` if they ever
+    /// differed, else `whole`.
     case compare
     /// `hold KEY INTEGER`: begins a transaction that sets the key, prints `holding`, and commits after the next input
     /// line.
@@ -224,6 +224,7 @@ enum Command: String {
     private func compare(_ suite: SettingsSuite, _ arguments: Arguments) async throws -> String {
         let (left, right, last) = (try arguments.text(0), try arguments.text(1), try arguments.integer(2))
         let changes = suite.changes(of: left, right)
+        printLine("comparing")
         let watcher = Task.detached { () -> Bool in
             for await change in changes {
                 if change[left]?.new != change[right]?.new { return false }

@@ -56,7 +56,7 @@ struct NoLostUpdatesTests {
         try await withTemporaryDirectory { home in
             let place = Probe.Place.suite("raced", home: home)
             try await withProbes(3, at: place) { probes in
-                try probes[2].send("compare left right \(2 * count)")
+                try await probes[2].expect("compare left right \(2 * count)", prints: "comparing")
                 for probe in probes.prefix(2) { try probe.send("raise left right \(count)") }
                 for probe in probes.prefix(2) { try await probe.expect() }
                 try await probes[2].expect(prints: "whole")
