@@ -113,6 +113,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     /// The value, read from the store, and decoded unless the stored value is the one that was decoded last.
     private var slowValue: Value {
         if let value = validatedValue { return value }
+        if isReadByValidator { return consistentReading(of: storedValue, isReported: false).value }
         guard let storeVersion = engine.storeVersion else { return unversionedValue }
         let (stored, version) = engine.valueAndVersion(for: key.storedKeys, storeVersion)
         guard ValueCache.fits(Value.self) else { return slotValue(stored, version, storeVersion) }
@@ -291,6 +292,11 @@ extension SettingBox {
         try Validation.run(value, key.name, engine) { try key.validate(value) }
     }
 
+    /// Whether the reader is a validator, on whose value the result may depend.
+    ///
+    /// So the result is not cached, reported or remembered: the value may be rejected.
+    private var isReadByValidator: Bool { key.validator.hasClosure && Validation.isCurrent }
+
     /// The value that the setting's validator checks, if it is what reads the setting.
     private var validatedValue: Value? {
         guard key.validator.hasClosure, let value = Validation.value(forKey: key.name, in: engine, as: Value.self)
@@ -463,6 +469,7 @@ extension SettingBox {
         let names = secretNames
         let snapshot = layers.snapshot(including: names, ofKey: key.name)
         let readings = sources.flatMap { self.readings(of: $0, snapshot, names) }
+        guard !isReadByValidator else { return readings }
         let problems = readings.problems() + sourceWarnings(of: readings, names)
         if let old = cache.store(readings, from: snapshot, reporting: isReporting ? problems : nil) {
             report(problems, insteadOf: old, in: layers)

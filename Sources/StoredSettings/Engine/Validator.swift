@@ -75,6 +75,9 @@ final class Validation: Sendable {
         (self.value, self.key, self.engine) = (value, key, engine)
     }
 
+    /// Whether the caller is a validator.
+    static var isCurrent: Bool { inherited?.extent.isCurrent ?? false }
+
     /// The value of a key that is being checked; `nil` if there is none of the type.
     static func value<Value>(forKey key: String, in engine: SettingsEngine, as type: Value.Type) -> Value? {
         var validation = inherited

@@ -2,6 +2,7 @@
 
 import StoredSettings
 import StoredSettingsTesting
+import Synchronization
 import Testing
 
 @Suite("Validators that read settings")
@@ -21,6 +22,29 @@ struct RecursiveValidatorTests {
         var own: Setting<Int> {
             Setting("own", default: 1, suite: suite, validate: { $0 <= 10 * Limits(suite: suite).own.value })
         }
+    }
+
+    /// The same as objects that last.
+    private final class LastingLimits: Sendable {
+        private let link = Mutex<(low: Setting<Int>, high: Setting<Int>)?>(nil)
+
+        init(_ suite: SettingsSuite) {
+            let low = Setting(
+                "low",
+                default: 1,
+                suite: suite,
+                validate: { [link = self] in $0 <= link.settings.high.value }
+            )
+            let high = Setting(
+                "high",
+                default: 10,
+                suite: suite,
+                validate: { [link = self] in $0 >= link.settings.low.value }
+            )
+            link.withLock { $0 = (low, high) }
+        }
+
+        var settings: (low: Setting<Int>, high: Setting<Int>) { link.withLock { $0! } }
     }
 
     private let reporter = RecordingReporter()
@@ -48,6 +72,28 @@ struct RecursiveValidatorTests {
         let values = (limits.low.value, limits.high.value)
         #expect(values.0 <= values.1)
         #expect(reporter.errors.contains { $0.consequence.contains("the stored value is left as it is") })
+    }
+
+    @Test("a value that is rejected has no effect on the settings that its validator has read")
+    func rejected() throws {
+        let store = InMemoryStore(["low": 2, "high": 5])
+        let limits = LastingLimits(SettingsSuite(store: store, reporter: reporter)).settings
+        #expect(limits.low.value == 2 && limits.high.value == 5)
+        try store.commit { $0["low"] = 50 }
+        #expect(limits.low.value == 2)
+        #expect(limits.high.value == 5)
+        let unusable = reporter.errors.filter { $0.consequence.contains("the stored value is left as it is") }
+        #expect(unusable.map(\.key) == ["low"], "\(reporter.errors)")
+    }
+
+    @Test("a rejected value of a source does not hide those of other settings")
+    func rejectedSource() {
+        let variables = SettingsSource.environment(["LOW": "50"], prefix: "")
+        let flags = SettingsSource.commandLine(["--low", "2", "--high", "5"])
+        let suite = SettingsSuite.inMemory(sources: [variables, flags], reporter: reporter)
+        let limits = LastingLimits(suite).settings
+        #expect(limits.low.value == 2)
+        #expect(limits.high.value == 5)
     }
 
     @Test("a validator that reads its own setting receives the value that it checks, from each source")
