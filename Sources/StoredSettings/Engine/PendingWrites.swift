@@ -10,9 +10,8 @@ struct PendingWrites {
 
     struct Entry {
         var value: StoredValue?
+        /// The values of one assignment have the same version, and are saved or dropped together.
         var version: Version
-        /// The assignment that the value belongs to; those of one assignment are saved or dropped together.
-        var assignment: Version
     }
 
     /// The pending writes that a commit saves.
@@ -40,9 +39,6 @@ struct PendingWrites {
 
     private var entries: [String: Entry] = [:]
     private(set) var version: Version = 0
-    /// The assignments of which not all values are kept yet, so that they are neither saved nor dropped, with the newer ones
-    /// that their values belong to.
-    private var unfinished: [Version: Version] = [:]
     /// The version up to which the current commit saves entries.
     private var flushing: Version = 0
     /// The keys and stored values of saved entries that equal what is stored, so that the current commit changes nothing.
@@ -82,37 +78,13 @@ struct PendingWrites {
         entries.reduce(into: contents) { $0[$1.key] = $1.value.value }
     }
 
-    /// The entries that can be saved or dropped.
-    var finished: [String: Entry] {
-        unfinished.isEmpty ? entries : entries.filter { unfinished[$0.value.assignment] == nil }
-    }
-
-    /// Whether one of some keys belongs to an assignment that is being kept.
-    func isKeeping(anyOf keys: Set<String>) -> Bool {
-        entries.contains { keys.contains($0.key) && unfinished[$0.value.assignment] != nil }
-    }
-
-    /// Begins an assignment, whose values are kept one by one.
-    mutating func beginAssignment() -> Version {
+    /// Keeps the values of an assignment.
+    mutating func keep(_ edits: [(key: String, value: StoredValue?)]) {
         version += 1
-        unfinished[version] = version
-        return version
-    }
-
-    /// Ends an assignment whose values are all kept.
-    mutating func endAssignment(_ assignment: Version) {
-        unfinished[assignment] = nil
-    }
-
-    mutating func keep(_ value: StoredValue?, forKey key: String, in assignment: Version) {
-        version += 1
-        let assignment = unfinished[assignment] ?? assignment
-        if let old = entries[key]?.assignment {
-            // The removal of a value under an old key now belongs to the newer value under the new one.
-            for (key, entry) in entries where entry.assignment == old { entries[key]?.assignment = assignment }
-            for (older, newer) in unfinished where newer == old { unfinished[older] = assignment }
-        }
-        entries[key] = Entry(value: value, version: version, assignment: assignment)
+        // The removal of a value under an old key now belongs to the newer value under the new one.
+        let replaced = Set(edits.compactMap { entries[$0.key]?.version })
+        for (key, entry) in entries where replaced.contains(entry.version) { entries[key]?.version = version }
+        for (key, value) in edits { entries[key] = Entry(value: value, version: version) }
     }
 
     /// The entries that a commit saves.
@@ -124,7 +96,7 @@ struct PendingWrites {
     func saved(of keys: Set<String>? = nil, except excluded: Set<String> = []) -> [String: Entry] {
         let others = keys.map { keys in entries.keys.filter { !keys.contains($0) } } ?? []
         let unsaved = Set(self.keys(assignedWith: excluded.union(others)))
-        return finished.filter { !unsaved.contains($0.key) }
+        return entries.filter { !unsaved.contains($0.key) }
     }
 
     /// Begins a commit that saves some entries: see ``saved(of:except:)``.
@@ -137,17 +109,24 @@ struct PendingWrites {
     /// Completes the transaction of a commit whose body has returned.
     ///
     /// - Returns: The changes to offer to subscribers now; `nil` when no entry has ended. A commit without changes can no
-    ///   longer fail and is not recorded, so its entries end here.
-    mutating func endFlush(_ flush: Flush, in transaction: inout StoreTransaction) -> [StoreChange]? {
-        for key in flush.entries.keys {
-            // It was dropped for a newer value, which must not be overwritten.
-            if entries[key] == nil { transaction.revertFlushed(key) }
+    ///   longer fail and is not recorded, so its entries end here. Also whether an entry was dropped or replaced meanwhile.
+    mutating func endFlush(
+        _ flush: Flush,
+        in transaction: inout StoreTransaction
+    ) -> (changes: [StoreChange]?, isAnyReverted: Bool) {
+        var isAnyReverted = false
+        for (key, entry) in flush.entries {
+            // A newer value must not be overwritten, and one that was dropped must not be stored.
+            if entries[key]?.version != entry.version {
+                isAnyReverted = true
+                transaction.revertFlushed(key)
+            }
             let stored = transaction.stored(key)
             let isUnchanged = Self.change(ofKey: key, from: stored, to: transaction[key]) == nil
             if isUnchanged { unchanged.updateValue(stored, forKey: key) }
         }
         let isRecorded = transaction.changes.contains { Self.change(ofKey: $0.key, from: $0.old, to: $0.new) != nil }
-        return isRecorded ? nil : endUnchanged()
+        return (isRecorded ? nil : endUnchanged(), isAnyReverted)
     }
 
     /// Ends the saved entries that equal what is stored.
@@ -215,8 +194,8 @@ struct PendingWrites {
 extension [String: PendingWrites.Entry] {
     /// See ``PendingWrites/keys(assignedWith:)``.
     fileprivate func keys(assignedWith keys: some Collection<String>) -> [String] {
-        let assignments = Set(keys.compactMap { self[$0]?.assignment })
-        let entries = filter { assignments.contains($0.value.assignment) }
+        let versions = Set(keys.compactMap { self[$0]?.version })
+        let entries = filter { versions.contains($0.value.version) }
         return entries.filter { $0.value.value == nil }.keys.sorted()
             + entries.filter { $0.value.value != nil }.keys.sorted()
     }

@@ -51,8 +51,6 @@ extension SettingsEngine {
             let values = CheckScope.run { readConsistently() }
             guard values.held.isCheckDue else { return }
             guard values.held.version == version else { continue }
-            // The last value of an assignment that is being kept makes the next check.
-            guard !values.pendingWrites.isKeeping(anyOf: values.held.restricted) else { return }
             let requirements = requirementTable.withLock(\.all)
             if let overtaken = CheckScope.run({ values.overtakenWrites(requirements) }) {
                 drop(overtaken, upTo: values.pendingWrites.version, isChecked: true)

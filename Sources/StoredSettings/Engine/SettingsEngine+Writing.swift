@@ -224,10 +224,15 @@ extension SettingsEngine {
             (unmet, mustCheck) = scope.run { takeUnmetWrites(of: &flush, over: transaction) }
             version = flush.version
             if mustCheck, mayBeginAgain { throw UncheckedChangeError() }
+            // The check that is under way decides.
+            if mustCheck, CheckScope.isCurrent { unmet = [] }
             flush.apply(to: &transaction)
             let result = try body(&transaction)
             let delivery = state.withLock { state -> StoreDelivery? in
-                guard let changes = state.pendingWrites.endFlush(flush, in: &transaction) else { return nil }
+                let (changes, isAnyReverted) = state.pendingWrites.endFlush(flush, in: &transaction)
+                // The next check decides with the values of one moment.
+                if isAnyReverted { unmet = [] }
+                guard let changes else { return nil }
                 invalidate()
                 state.noteLocalChange(ofKeys: flush.entries.keys)
                 return checkedDelivery(of: changes, .local, state)
@@ -318,23 +323,21 @@ extension SettingsEngine {
     }
 
     private func keep(_ edits: some Collection<(key: String, value: StoredValue?)>) {
-        let assignment = state.withLock { $0.pendingWrites.beginAssignment() }
-        let keys = edits.map(\.key)
-        var deliveries: [StoreDelivery] = []
-        for (index, edit) in edits.enumerated() {
-            // Values that other processes have stored before must not be mistaken for newer ones later.
-            storeVersion?.mustLook()
-            let delivery = withValue(forKey: edit.key) { old, state in
-                state.pendingWrites.keep(edit.value, forKey: edit.key, in: assignment)
-                if index == keys.count - 1 { state.pendingWrites.endAssignment(assignment) }
-                self.invalidate()
-                state.noteLocalChange(ofKeys: keys)
-                let changes = PendingWrites.change(ofKey: edit.key, from: old, to: edit.value).map { [$0] } ?? []
-                return self.checkedDelivery(of: changes, .local, state)
-            }
-            deliveries.append(delivery)
+        // Values that other processes have stored before must not be mistaken for newer ones later.
+        storeVersion?.mustLook()
+        let edits = Array(edits)
+        // Under one lock, so that no commit and no check meets a part of the assignment.
+        let known = edits.map { withValue(forKey: $0.key) { value, _ in value } }
+        let delivery = withValue(forKey: edits[0].key) { [known] value, state in
+            var known = known
+            known[0] = value
+            state.pendingWrites.keep(edits)
+            self.invalidate()
+            state.noteLocalChange(ofKeys: edits.map(\.key))
+            let changes = zip(edits, known).compactMap { PendingWrites.change(ofKey: $0.key, from: $1, to: $0.value) }
+            return self.checkedDelivery(of: changes, .local, state)
         }
-        afterTransaction { [deliveries] in for delivery in deliveries { delivery.perform() } }
+        afterTransaction { delivery.perform() }
     }
 
     /// Runs work that calls observers or reporters: at once, or after the transaction whose body is the caller, or on another
@@ -400,7 +403,7 @@ extension SettingsEngine {
     private func dropRejected() -> Bool {
         var isAnyDropped = false
         let pending = state.withLock(\.pendingWrites)
-        var rest = Set(pending.finished.keys)
+        var rest = Set(pending.saved().keys)
         while let key = rest.min() {
             var group = keys(connectedTo: key, in: pending)
             rest.subtract(group)
@@ -429,7 +432,7 @@ extension SettingsEngine {
         while true {
             let count = keys.count
             let connected = requirements(for: keys).flatMap(\.keys).flatMap(\.all)
-            keys.formUnion(connected.filter { pending.finished[$0] != nil })
+            keys.formUnion(connected.filter(pending.contains))
             keys.formUnion(pending.keys(assignedWith: keys))
             if keys.count == count { return keys }
         }
