@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Keys-and-declarations.md, "A validator that reads its own setting receives the value that it checks".
 
 /// A check of a setting's values.
 struct Validator<Value: Sendable>: Sendable {
