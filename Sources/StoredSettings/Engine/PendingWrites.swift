@@ -10,8 +10,9 @@ struct PendingWrites {
 
     struct Entry {
         var value: StoredValue?
-        /// The values of one assignment have the same version, and are saved or dropped together.
         var version: Version
+        /// The version of the newest value that was assigned together with this one; they are saved or dropped together.
+        var assignment: Version
     }
 
     /// The pending writes that a commit saves.
@@ -65,8 +66,7 @@ struct PendingWrites {
 
     /// The keys of the assignments that some keys belong to, first those whose values are removed.
     ///
-    /// If they are dropped in this order, a renamed setting has its new value until it has the one under its old key again. The
-    /// last key is the one to name.
+    /// If they are dropped in this order, a renamed setting has its new value until it has the one under its old key again.
     func keys(assignedWith keys: some Collection<String>) -> [String] { entries.keys(assignedWith: keys) }
 
     func value(forKey key: String, over stored: StoredValue?) -> StoredValue? {
@@ -82,9 +82,9 @@ struct PendingWrites {
     mutating func keep(_ edits: [(key: String, value: StoredValue?)]) {
         version += 1
         // The removal of a value under an old key now belongs to the newer value under the new one.
-        let replaced = Set(edits.compactMap { entries[$0.key]?.version })
-        for (key, entry) in entries where replaced.contains(entry.version) { entries[key]?.version = version }
-        for (key, value) in edits { entries[key] = Entry(value: value, version: version) }
+        let replaced = Set(edits.compactMap { entries[$0.key]?.assignment })
+        for (key, entry) in entries where replaced.contains(entry.assignment) { entries[key]?.assignment = version }
+        for (key, value) in edits { entries[key] = Entry(value: value, version: version, assignment: version) }
     }
 
     /// The entries that a commit saves.
@@ -117,7 +117,7 @@ struct PendingWrites {
         var isAnyReverted = false
         for (key, entry) in flush.entries {
             // A newer value must not be overwritten, and one that was dropped must not be stored.
-            if entries[key]?.version != entry.version {
+            if entries[key]?.assignment != entry.assignment {
                 isAnyReverted = true
                 transaction.revertFlushed(key)
             }
@@ -147,6 +147,15 @@ struct PendingWrites {
     /// - Returns: The removed entry; `nil` if there is none.
     mutating func remove(_ key: String, upTo version: Version) -> Entry? {
         guard let entry = entries[key], entry.version <= version else { return nil }
+        entries[key] = nil
+        return entry
+    }
+
+    /// Drops the entry of a key, unless its assignment is newer than a version.
+    ///
+    /// - Returns: The dropped entry; `nil` if there is none.
+    mutating func drop(_ key: String, upTo version: Version) -> Entry? {
+        guard let entry = entries[key], entry.assignment <= version else { return nil }
         entries[key] = nil
         return entry
     }
@@ -194,8 +203,8 @@ struct PendingWrites {
 extension [String: PendingWrites.Entry] {
     /// See ``PendingWrites/keys(assignedWith:)``.
     fileprivate func keys(assignedWith keys: some Collection<String>) -> [String] {
-        let versions = Set(keys.compactMap { self[$0]?.version })
-        let entries = filter { versions.contains($0.value.version) }
+        let assignments = Set(keys.compactMap { self[$0]?.assignment })
+        let entries = filter { assignments.contains($0.value.assignment) }
         return entries.filter { $0.value.value == nil }.keys.sorted()
             + entries.filter { $0.value.value != nil }.keys.sorted()
     }

@@ -56,6 +56,11 @@ final class Requirement: Sendable {
         }
     }
 
+    /// The current key of the setting that has a key.
+    func name(of key: String) -> String {
+        keys.first { $0.all.contains(key) }?.current ?? key
+    }
+
     /// Returns the stored values of the settings.
     func combination(_ stored: (String) -> StoredValue?) -> Combination {
         keys.map { $0.value(stored) }

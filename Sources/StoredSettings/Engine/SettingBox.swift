@@ -286,7 +286,7 @@ extension SettingBox {
         }
     }
 
-    /// Validates a value that was read.
+    /// Validates a value, which the validator receives if it reads the setting.
     func validate(_ value: Value) throws {
         guard key.validator.hasClosure else { return try key.validate(value) }
         try Validation.run(value, key.name, engine) { try key.validate(value) }

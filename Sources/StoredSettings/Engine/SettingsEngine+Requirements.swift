@@ -120,7 +120,8 @@ extension SettingsEngine.ConsistentRead {
             requirement.prepare(visible)
             requirement.prepare(stored)
             guard let error = requirement.error(of: visible), requirement.error(of: stored) == nil else { continue }
-            return UnmetWrites(keys: pendingWrites.keys(assignedWith: [key]), error: error)
+            let keys = pendingWrites.keys(assignedWith: [key])
+            return UnmetWrites(key: requirement.name(of: key), keys: keys, error: error)
         }
         return nil
     }

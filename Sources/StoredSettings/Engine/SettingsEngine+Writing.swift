@@ -182,14 +182,34 @@ extension SettingsEngine {
     ///   - isBlind: Whether the body reads nothing, so that the commit is possible while the contents are unknown. It saves no
     ///     pending write that has to meet a requirement, because that depends on the contents.
     ///   - keys: The only keys whose pending writes are saved; `nil` for all.
-    ///   - attempts: How often to begin again if another process has stored a value that has to be checked first.
     ///   - body: Changes the contents.
     /// - Returns: The result of the body.
     /// - Throws: The error of the body or of the store. Then everything stays pending.
     func commitPending<Result>(
         isBlind: Bool,
         only keys: Set<String>? = nil,
-        attempts: Int = 3,
+        _ body: (inout StoreTransaction) throws -> Result
+    ) throws -> Result {
+        if !isBlind, TransactionScope.current == nil, !CheckScope.isCurrent {
+            // Other processes may store values that have to be checked first, again and again.
+            for _ in 0..<3 {
+                prepareRequirements()
+                do {
+                    return try commitOnce(isBlind: false, only: keys, mayEnd: true, body)
+                } catch  where error.isCaused(by: UncheckedChangeError.self) {
+                    continue
+                }
+            }
+        }
+        return try commitOnce(isBlind: isBlind, only: keys, mayEnd: false, body)
+    }
+
+    // Runs a commit once. If `mayEnd` is true, it throws `UncheckedChangeError` instead of leaving pending writes out because of
+    // a value from outside that has to be checked first.
+    private func commitOnce<Result>(
+        isBlind: Bool,
+        only keys: Set<String>?,
+        mayEnd: Bool,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
         // A body can run more than once.
@@ -198,16 +218,11 @@ extension SettingsEngine {
         var (number, isDone): (UInt64?, Bool) = (nil, false)
         defer { if let number { state.withLock { $0.held.endCommit(number, isDone: isDone) } } }
         var (unmet, version): ([UnmetWrites], PendingWrites.Version) = ([], 0)
-        var mustCheck = false
         let scope = TransactionScope()
         defer {
             for writes in unmet { drop(writes, upTo: version) }
             scope.performPostponed()
         }
-        let isOutermost = !isBlind && TransactionScope.current == nil
-        if isOutermost { prepareRequirements() }
-        let mayBeginAgain = isOutermost && attempts > 0
-        let original = body
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             if hasRequirements.load(ordering: .acquiring) {
                 // A store that is written later records other changes meanwhile.
@@ -221,16 +236,15 @@ extension SettingsEngine {
             }
             let excluded = isBlind ? restrictedKeys : []
             var flush = state.withLock { $0.pendingWrites.beginFlush(of: keys, except: excluded) }
-            (unmet, mustCheck) = scope.run { takeUnmetWrites(of: &flush, over: transaction) }
-            version = flush.version
-            if mustCheck, mayBeginAgain { throw UncheckedChangeError() }
-            // The check that is under way decides.
-            if mustCheck, CheckScope.isCurrent { unmet = [] }
+            let (found, mustCheck) = scope.run { takeUnmetWrites(of: &flush, over: transaction) }
+            if mustCheck, mayEnd { throw UncheckedChangeError() }
+            // The next check decides which of them are dropped.
+            (unmet, version) = (mustCheck ? [] : found, flush.version)
             flush.apply(to: &transaction)
             let result = try body(&transaction)
             let delivery = state.withLock { state -> StoreDelivery? in
                 let (changes, isAnyReverted) = state.pendingWrites.endFlush(flush, in: &transaction)
-                // The next check decides with the values of one moment.
+                // The next check decides with one consistent read.
                 if isAnyReverted { unmet = [] }
                 guard let changes else { return nil }
                 invalidate()
@@ -241,14 +255,9 @@ extension SettingsEngine {
             if let delivery = useReassigned(in: transaction, flush) { deliveries.append(delivery) }
             return result
         }
-        do {
-            let result = try isBlind ? store.write(body) : store.commit(body)
-            isDone = true
-            return result
-        } catch  where mustCheck && mayBeginAgain {
-            unmet = []
-            return try commitPending(isBlind: isBlind, only: keys, attempts: attempts - 1, original)
-        }
+        let result = try isBlind ? store.write(body) : store.commit(body)
+        isDone = true
+        return result
     }
 
     /// Tries again to save the pending writes.
@@ -275,7 +284,7 @@ extension SettingsEngine {
     private func forget(_ key: String, upTo version: PendingWrites.Version) -> StoreDelivery? {
         store.withValue(forKey: key) { stored in
             state.withLock { state -> StoreDelivery? in
-                guard let entry = state.pendingWrites.remove(key, upTo: version) else { return nil }
+                guard let entry = state.pendingWrites.drop(key, upTo: version) else { return nil }
                 invalidate()
                 state.held.noteUncheckedChange()
                 // Another process may have stored a value since, which was hidden until now.
@@ -326,16 +335,17 @@ extension SettingsEngine {
         // Values that other processes have stored before must not be mistaken for newer ones later.
         storeVersion?.mustLook()
         let edits = Array(edits)
+        let stored = edits.map { store.value(forKey: $0.key) }
         // Under one lock, so that no commit and no check meets a part of the assignment.
-        let known = edits.map { withValue(forKey: $0.key) { value, _ in value } }
-        let delivery = withValue(forKey: edits[0].key) { [known] value, state in
-            var known = known
-            known[0] = value
-            state.pendingWrites.keep(edits)
-            self.invalidate()
-            state.noteLocalChange(ofKeys: edits.map(\.key))
-            let changes = zip(edits, known).compactMap { PendingWrites.change(ofKey: $0.key, from: $1, to: $0.value) }
-            return self.checkedDelivery(of: changes, .local, state)
+        let delivery = store.withValue(forKey: edits[0].key) { first in
+            state.withLock { state in
+                let old = zip(edits, [first] + stored.dropFirst()).map { state.value(forKey: $0.key, over: $1) }
+                state.pendingWrites.keep(edits)
+                invalidate()
+                state.noteLocalChange(ofKeys: edits.map(\.key))
+                let changes = zip(edits, old).compactMap { PendingWrites.change(ofKey: $0.key, from: $1, to: $0.value) }
+                return checkedDelivery(of: changes, .local, state)
+            }
         }
         afterTransaction { delivery.perform() }
     }
@@ -414,9 +424,10 @@ extension SettingsEngine {
             } catch let error as SettingsError where error.code.isRejection {
                 isAnyDropped = true
                 while let key = group.min() {
-                    let writes = UnmetWrites(keys: pending.keys(assignedWith: [key]), error: error)
-                    group.subtract(writes.keys)
-                    drop(writes, upTo: pending.version)
+                    let keys = pending.keys(assignedWith: [key])
+                    group.subtract(keys)
+                    let reason = error.key.flatMap { keys.contains($0) ? nil : SettingsError(rejectedWith: $0) }
+                    drop(UnmetWrites(key: keys.last, keys: keys, error: reason ?? error), upTo: pending.version)
                 }
             } catch {
                 // It may be saved later.
@@ -459,7 +470,8 @@ extension SettingsEngine {
                     let values = { [flush] key in flush.value(forKey: key) ?? stored(key) }
                     for requirement in requirements(for: CollectionOfOne(key)) {
                         guard let error = requirement.error(of: values) else { continue }
-                        unmet.append(UnmetWrites(keys: flush.withdraw(key), error: error))
+                        let name = requirement.name(of: key)
+                        unmet.append(UnmetWrites(key: name, keys: flush.withdraw(key), error: error))
                         mustCheck = mustCheck || isCheckDue && requirement.error(of: stored) != nil
                         // A write that was accepted together with this one may not be accepted without it.
                         isStable = false
@@ -486,7 +498,7 @@ extension SettingsEngine {
         // Another thread has dropped or saved the value otherwise.
         guard case .some? = forgotten.last else { return }
         var error = writes.error
-        error.key = writes.keys.last
+        error.key = writes.key
         error.consequence = "the assigned value is not saved, and the stored value remains as it is"
         report(error)
     }
@@ -497,6 +509,8 @@ private struct UncheckedChangeError: Error {}
 
 /// Pending writes that were assigned together, and cannot be saved.
 struct UnmetWrites {
+    /// The key of the setting to name.
+    var key: String?
     /// See ``PendingWrites/keys(assignedWith:)``.
     var keys: [String]
     var error: SettingsError

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See Documentation/Decisions/Keys-and-declarations.md, "A validator that reads its own setting receives the value that it checks".
+// See Documentation/Decisions/Keys-and-declarations.md, "A validator that reads its own setting receives the value that it
+// checks".
 
 /// A check of a setting's values.
 struct Validator<Value: Sendable>: Sendable {
@@ -70,7 +71,7 @@ final class Validation: Sendable {
     private let value: any Sendable
     private let key: String
     private let engine: SettingsEngine
-    private let outer = inherited
+    private let outer = isCurrent ? inherited : nil
 
     private init(_ value: some Sendable, _ key: String, _ engine: SettingsEngine) {
         (self.value, self.key, self.engine) = (value, key, engine)

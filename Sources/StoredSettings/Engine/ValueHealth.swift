@@ -90,7 +90,7 @@ final class ValueHealth: Sendable {
         }
     }
 
-    /// Notes that a validator reads its own setting.
+    /// Records that a validator reads its own setting.
     ///
     /// - Returns: Whether to report it.
     func noteRecursion() -> Bool {

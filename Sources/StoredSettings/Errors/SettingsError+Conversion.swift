@@ -106,7 +106,8 @@ extension SettingsError {
         .validationFailed,
         fact: "the setting's validator reads the setting itself, or another one whose validator reads it",
         consequence: "it receives the value that it checks, which may not be the one that is used in the end",
-        remedy: "declare the condition on several settings with `require` of a catalog"
+        remedy:
+            "use the value that the validator receives, or declare a condition on several settings with `require` of a catalog"
     )
 
     /// The error of a value for which a validator returns `false`, or throws an error that is not a `SettingsError`.

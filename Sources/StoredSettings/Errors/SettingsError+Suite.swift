@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingsError {
+    /// The error of an assignment that was accepted together with another one, which the store rejects.
+    init(rejectedWith key: String) {
+        self.init(
+            .requirementNotMet,
+            fact: "it was accepted together with the value of '\(key)', which cannot be stored",
+            remedy: "assign it again"
+        )
+    }
+
     static var nestedTransaction: SettingsError {
         SettingsError(
             .nestedTransaction,

@@ -108,7 +108,7 @@ struct PathWatch: Sendable {
                 .watch(subject.path, for: subject.names, withoutWrites: isAncestor, system, handler: handler)
         } catch  where error.number == Errno.noSuchFileOrDirectory {
             // It was removed a moment ago, which a watch of its parent reports.
-        } catch  where error.isAboutPath && (isAncestor || subject == Subject(path: subject.path)) {
+        } catch  where error.isAboutPath && (isAncestor || subject.names == DirectoryWatcher.Names()) {
             // A file, also one in the place of a directory, is watched by its parent.
             return error.number == Errno.notDirectory ? nil : error
         }

@@ -46,6 +46,8 @@ final class CheckpointSchedule: Sendable {
         var nextAttempt = ContinuousClock.now
         /// The errors that were reported, and are not settled.
         var reported: [SettingsError] = []
+        /// The causes that the last checkpoint of this process has met, although it has written the file.
+        var lasting: Set<String> = []
 
         /// Records an error to report; `false` if an error with the same cause was reported before.
         mutating func isFirst(_ error: SettingsError) -> Bool {
@@ -65,7 +67,8 @@ final class CheckpointSchedule: Sendable {
         (self.isActive, self.journalBound) = (isActive, journalBound)
     }
 
-    /// Whether a scheduled checkpoint runs at a check, or is postponed because the journal has published another word since the last one.
+    /// Whether a scheduled checkpoint runs at a check, or is postponed because the journal has published another word since the
+    /// last one.
     static func isDue(published: UInt64, seen: UInt64, checks: Int) -> Bool {
         published == seen || checks >= mostChecks
     }
@@ -91,14 +94,14 @@ final class CheckpointSchedule: Sendable {
 
     /// Records that a checkpoint has failed.
     ///
-    /// - Returns: Whether to report the error. A file that cannot be read, or is not found any more, was reported when that was found.
+    /// - Returns: Whether to report the error. An unreadable file and a changed root were reported when they were found.
     func noteFailure(_ error: SettingsError) -> Bool {
         failures.withLock { failures in
             let delay = Self.retryDelay * (1 << min(failures.count, 6))
             failures.count += 1
             failures.nextAttempt = .now + min(delay, Self.longestRetryDelay)
-            return ![.malformedFile, .readFailed].contains(error.code) && error.fact != SettingsFile.changedRootFact
-                && failures.isFirst(error)
+            let isKnown = [.malformedFile, .readFailed].contains(error.code) || error.isChangedRoot
+            return !isKnown && failures.isFirst(error)
         }
     }
 
@@ -117,9 +120,10 @@ final class CheckpointSchedule: Sendable {
             // Another process does not know the problems of the last checkpoint of this one.
             guard problems != nil || failures.count > 0 else { return ([], []) }
             let new = problems?.filter { failures.isFirst($0) } ?? []
-            let lasting = Set((problems ?? []).map(Self.cause))
-            let settled = failures.reported.filter { !lasting.contains(Self.cause(of: $0)) }
-            failures = Failures(reported: failures.reported.filter { lasting.contains(Self.cause(of: $0)) })
+            let lasting = problems.map { Set($0.map(Self.cause)) } ?? failures.lasting
+            let isLasting = { (error: SettingsError) in lasting.contains(Self.cause(of: error)) }
+            let settled = failures.reported.filter { !isLasting($0) }
+            failures = Failures(reported: failures.reported.filter(isLasting), lasting: lasting)
             return (new, settled)
         }
     }

@@ -154,7 +154,7 @@ extension Checkpoints {
             var error = file.writeError(error)
             // Another process is making a checkpoint. When it has finished, it finds the remaining records. Or another thread
             // has closed the store meanwhile, and made the last checkpoint.
-            guard ![.lockTimedOut, .suiteFinished].contains(error.code), error.fact != SettingsFile.changedRootFact
+            guard ![.lockTimedOut, .suiteFinished].contains(error.code), !error.isChangedRoot
             else {
                 return
             }

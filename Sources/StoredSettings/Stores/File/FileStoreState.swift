@@ -192,7 +192,7 @@ extension FileStoreState {
         if watch?.isUnwatched ?? schedule.isActive { effects.mustLookLater = true }
         if findJournal() || !isOpened { reload = .everything }
         // The file at the path is that of another suite, which was reported.
-        guard journal.problem?.fact != SettingsFile.changedRootFact else { return replayJournal() }
+        guard journal.problem?.isChangedRoot != true else { return replayJournal() }
         do {
             let status = try file.status()
             if status != nil { settings.missingSince = nil }
@@ -268,7 +268,7 @@ extension FileStoreState {
         settings.failure = failure
         if failure.isTransient {
             effects.isUnsettled = true
-        } else if !isKnown, failure.error.fact != SettingsFile.changedRootFact {
+        } else if !isKnown, !failure.error.isChangedRoot {
             effects.errors.append(failure.error)
         }
     }
@@ -350,7 +350,7 @@ extension FileStoreState {
                 if !current.file.isOpen {
                     if findJournal() { return requireReload() }
                     if journal.journal !== current { continue }
-                    // It was reported why it is not found.
+                    // `findJournal` has reported the reason.
                     if journal.problem != nil { return }
                 }
                 return reportUnreadable(error)
@@ -366,6 +366,7 @@ extension FileStoreState {
                 .records(from: position.end, to: nil, epoch: position.epoch, salt: salt)
             for record in rest.records { apply(record) }
             journal.position.end = rest.end
+            journal.unreadable = nil
         } catch {
             reportUnreadable(error)
         }

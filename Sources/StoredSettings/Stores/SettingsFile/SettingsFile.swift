@@ -22,8 +22,9 @@ package struct SettingsFile: Sendable {
 
             /// Whether the thread has the same root, as at the first use.
             mutating func isIn(_ current: Root) -> Bool {
-                root = root ?? current
-                return root == current
+                let known = root ?? current
+                root = known
+                return known.isSame(as: current)
             }
         }
 
@@ -31,7 +32,7 @@ package struct SettingsFile: Sendable {
     }
 
     /// What paths lead to depends on: the root directory of the current thread, and its mounts.
-    private struct Root: Equatable {
+    private struct Root {
         let directory: FileIdentity?
         /// The mount namespace; `nil` where the system shows none.
         let mounts: FileIdentity?
@@ -47,6 +48,10 @@ package struct SettingsFile: Sendable {
             #else
             mounts = nil
             #endif
+        }
+
+        func isSame(as other: Root) -> Bool {
+            directory == other.directory && (mounts == other.mounts || mounts == nil || other.mounts == nil)
         }
     }
 
@@ -521,8 +526,10 @@ extension SettingsFile {
         )
     }
 
-    static let changedRootFact =
-        "the program has changed its root directory or its mounts (chroot, unshare, setns), and the settings are not there any more"
+    fileprivate static let changedRootFact = """
+        the program has changed its root directory or its mounts (chroot, unshare, setns), and the settings are not there \
+        any more
+        """
 
     /// The error of a path that leads to another directory after `chroot` or in another mount namespace.
     var changedRootError: SettingsError {
@@ -593,4 +600,10 @@ extension SystemError {
         let isOfKind = call == .open && path.isValid && [Errno.invalidArgument, Errno.openedSocket].contains(number)
         return isOfKind ? "it is a pipe, a socket, a device or a removed file" : reason
     }
+}
+
+extension SettingsError {
+    /// Whether a path leads to another directory after `chroot` or in another mount namespace, which is reported when the
+    /// journal is looked for.
+    var isChangedRoot: Bool { fact == SettingsFile.changedRootFact }
 }

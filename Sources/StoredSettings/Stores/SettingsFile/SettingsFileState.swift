@@ -51,7 +51,7 @@ struct SettingsFileState {
             && (reading?.isCertain != false || reading?.checksum != nil)
     }
 
-    /// Notes the file that was read successfully, or that there is none.
+    /// Records the file that was read successfully, or that there is none.
     mutating func accept(_ reading: SettingsFile.Reading?, _ page: SharedPage?) {
         (self.reading, failure, hasBase, editVersion) = (reading, nil, true, nil)
         if let page, let written = WrittenFile(in: page), written.isUnchanged(reading?.status, in: page) {

@@ -57,7 +57,8 @@ package enum SettingsLocation {
             let fact = "there is no directory for settings: HOME is \(state), and the user has no home directory"
             return .failure(unavailable(fact, remedy: "set STORED_SETTINGS_HOME to a directory"))
         }
-        return .success(base.appending(FilePath(component)))
+        let directory = base.appending(FilePath(component))
+        return problem(with: directory).map { .failure($0) } ?? .success(directory)
     }
 
     package static func baseDirectory(in environment: SettingsEnvironment) -> FilePath? {
@@ -65,8 +66,7 @@ package enum SettingsLocation {
             environment.variable(name).flatMap { $0.isAbsolute ? $0.withoutTrailingSlashes : nil }
         }
         if let home = environment.variable("STORED_SETTINGS_HOME"), !home.isEmpty {
-            let path = absolute(home)
-            return path.isAbsolute ? path.withoutTrailingSlashes : nil
+            return absolute(home).withoutTrailingSlashes
         }
         // systemd lists every state directory of the unit. The first is the unit's own.
         if let states = environment.variable("STATE_DIRECTORY")?.bytes.split(separator: UInt8(ascii: ":")),
