@@ -64,6 +64,11 @@ struct PendingWrites {
 
     func contains(anyOf keys: Set<String>) -> Bool { entries.keys.contains(where: keys.contains) }
 
+    /// Whether a key has an entry whose assignment is not newer than a version.
+    func contains(anyOf keys: Set<String>, upTo version: Version) -> Bool {
+        entries.contains { keys.contains($0.key) && $0.value.assignment <= version }
+    }
+
     /// The keys of the assignments that some keys belong to, first those whose values are removed.
     ///
     /// If they are dropped in this order, a renamed setting has its new value until it has the one under its old key again.

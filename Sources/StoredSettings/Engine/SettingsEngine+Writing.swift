@@ -273,7 +273,10 @@ extension SettingsEngine {
             guard state.withLock({ $0.pendingWrites.contains(anyOf: excluded) }) else { return }
             // No code of the user runs on the threads that make values durable.
             if WorkScheduler.isDurable { return retryInBackground() }
+            let version = state.withLock(\.pendingWrites.version)
             try commit { _ in }
+            let isAnyLeft = state.withLock { $0.pendingWrites.contains(anyOf: excluded, upTo: version) }
+            if isAnyLeft { throw SettingsError.uncheckedChanges }
         }
     }
 

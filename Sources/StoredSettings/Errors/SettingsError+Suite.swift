@@ -10,6 +10,14 @@ extension SettingsError {
         )
     }
 
+    static var uncheckedChanges: SettingsError {
+        SettingsError(
+            .writeFailed,
+            fact: "other processes store values that do not meet a requirement, faster than they are checked",
+            remedy: "try again"
+        )
+    }
+
     static var nestedTransaction: SettingsError {
         SettingsError(
             .nestedTransaction,

@@ -266,6 +266,35 @@ struct RequirementCommitTests {
         #expect(!reporter.errors.contains { $0.consequence.hasPrefix("the assigned value is not saved") })
     }
 
+    @Test("a value that has to wait for checks again and again is not called saved")
+    func uncheckedAgainAndAgain() async throws {
+        let store = FailingStore(["least": 3, "most": 10])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let (least, most) = (Setting("least", default: 3, suite: suite), Setting("most", default: 10, suite: suite))
+        SettingsCatalog(least, most).require("least is at most most", least, most) { $0 <= $1 }
+        store.fail(with: full)
+        least.value = 5
+        store.fail(with: nil)
+        let count = Mutex<Int128>(0)
+        @Sendable func disturb() {
+            let value = count.withLock { count in
+                count += 1
+                return 1 + count % 2
+            }
+            #expect(throws: Never.self) {
+                try CheckScope.run { try store.memory.commit { $0["most"] = .integer(value) } }
+            }
+            store.beforeCommit.withLock { $0 = disturb }
+        }
+        store.beforeCommit.withLock { $0 = disturb }
+        let error = await #expect(throws: SettingsError.self) { try await suite.synchronize() }
+        #expect(error?.code == .notSaved)
+        store.beforeCommit.withLock { $0 = nil }
+        try await suite.synchronize()
+        #expect(store.contents()["least"] == 5)
+        #expect(least.value == 5 && most.value == 10)
+    }
+
     @Test("an assignment during a transaction is checked with the value that the transaction stores again")
     func endedDuringTransaction() async throws {
         let store = FailingStore(["least": 8, "most": 5])
