@@ -111,27 +111,29 @@ struct PendingWrites {
         return Flush(entries: saved(of: keys, except: excluded), version: version)
     }
 
+    /// Takes entries out of the transaction of a commit whose body has returned that were dropped or replaced meanwhile.
+    ///
+    /// A newer value must not be overwritten, and one that was dropped must not be stored.
+    ///
+    /// - Returns: Their keys.
+    func revertEnded(_ flush: Flush, in transaction: inout StoreTransaction) -> [String] {
+        let ended = flush.entries.filter { entries[$0.key]?.assignment != $0.value.assignment }.keys
+        for key in ended { transaction.revertFlushed(key) }
+        return Array(ended)
+    }
+
     /// Completes the transaction of a commit whose body has returned.
     ///
     /// - Returns: The changes to offer to subscribers now; `nil` when no entry has ended. A commit without changes can no
-    ///   longer fail and is not recorded, so its entries end here. Also whether an entry was dropped or replaced meanwhile.
-    mutating func endFlush(
-        _ flush: Flush,
-        in transaction: inout StoreTransaction
-    ) -> (changes: [StoreChange]?, isAnyReverted: Bool) {
-        var isAnyReverted = false
-        for (key, entry) in flush.entries {
-            // A newer value must not be overwritten, and one that was dropped must not be stored.
-            if entries[key]?.assignment != entry.assignment {
-                isAnyReverted = true
-                transaction.revertFlushed(key)
-            }
+    ///   longer fail and is not recorded, so its entries end here.
+    mutating func endFlush(_ flush: Flush, in transaction: StoreTransaction) -> [StoreChange]? {
+        for key in flush.entries.keys where transaction.isEdited(key) {
             let stored = transaction.stored(key)
             let isUnchanged = Self.change(ofKey: key, from: stored, to: transaction[key]) == nil
             if isUnchanged { unchanged.updateValue(stored, forKey: key) }
         }
         let isRecorded = transaction.changes.contains { Self.change(ofKey: $0.key, from: $0.old, to: $0.new) != nil }
-        return (isRecorded ? nil : endUnchanged(), isAnyReverted)
+        return isRecorded ? nil : endUnchanged()
     }
 
     /// Ends the saved entries that equal what is stored.

@@ -115,11 +115,16 @@ extension SettingsEngine.ConsistentRead {
         let checked = held.checked
         let stored = { (key: String) in checked[key] ?? self.stored[key] }
         let visible = { (key: String) in pendingWrites.value(forKey: key, over: stored(key)) }
+        // Values that do not meet another requirement are not used.
+        let isUsable = requirements.allSatisfy { requirement in
+            requirement.prepare(stored)
+            return requirement.error(of: stored) == nil
+        }
+        guard isUsable else { return nil }
         for requirement in requirements {
             guard let key = requirement.keys.flatMap(\.all).first(where: pendingWrites.contains) else { continue }
             requirement.prepare(visible)
-            requirement.prepare(stored)
-            guard let error = requirement.error(of: visible), requirement.error(of: stored) == nil else { continue }
+            guard let error = requirement.error(of: visible) else { continue }
             let keys = pendingWrites.keys(assignedWith: [key])
             return UnmetWrites(key: requirement.name(of: key), keys: keys, error: error)
         }
@@ -233,6 +238,9 @@ final class CheckScope: Sendable {
 
     static func run<Result>(_ body: () throws -> Result) rethrows -> Result {
         let scope = CheckScope()
-        return try scope.extent.run { try $inherited.withValue(scope, operation: body) }
+        return try scope.extent.run {
+            // A check that begins in a validator looks at other values than the one that is being validated.
+            try Validation.runWithout { try $inherited.withValue(scope, operation: body) }
+        }
     }
 }

@@ -224,6 +224,7 @@ extension SettingsEngine {
             scope.performPostponed()
         }
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
+            unmet = []
             if hasRequirements.load(ordering: .acquiring) {
                 // A store that is written later records other changes meanwhile.
                 number = state.withLock { $0.held.beginCommit(isChecked: !isBlind && !store.canWriteLater) }
@@ -242,11 +243,15 @@ extension SettingsEngine {
             (unmet, version) = (mustCheck ? [] : found, flush.version)
             flush.apply(to: &transaction)
             let result = try body(&transaction)
+            let ended = state.withLock { $0.pendingWrites.revertEnded(flush, in: &transaction) }
+            if ended.contains(where: isRestricted) {
+                // The body was checked with these values.
+                unmet = []
+                if mayEnd { throw UncheckedChangeError() }
+                throw SettingsError.uncheckedChanges
+            }
             let delivery = state.withLock { state -> StoreDelivery? in
-                let (changes, isAnyReverted) = state.pendingWrites.endFlush(flush, in: &transaction)
-                // The next check decides with one consistent read.
-                if isAnyReverted { unmet = [] }
-                guard let changes else { return nil }
+                guard let changes = state.pendingWrites.endFlush(flush, in: transaction) else { return nil }
                 invalidate()
                 state.noteLocalChange(ofKeys: flush.entries.keys)
                 return checkedDelivery(of: changes, .local, state)
@@ -466,6 +471,9 @@ extension SettingsEngine {
         var (unmet, mustCheck): ([UnmetWrites], Bool) = ([], false)
         CheckScope.run {
             let stored = { held[$0] ?? transaction[$0] }
+            let isUsable = { [self] in
+                requirementTable.withLock(\.all).allSatisfy { $0.error(of: stored) == nil }
+            }
             var isStable: Bool
             repeat {
                 isStable = true
@@ -475,7 +483,7 @@ extension SettingsEngine {
                         guard let error = requirement.error(of: values) else { continue }
                         let name = requirement.name(of: key)
                         unmet.append(UnmetWrites(key: name, keys: flush.withdraw(key), error: error))
-                        mustCheck = mustCheck || isCheckDue && requirement.error(of: stored) != nil
+                        mustCheck = mustCheck || isCheckDue && !isUsable()
                         // A write that was accepted together with this one may not be accepted without it.
                         isStable = false
                         break

@@ -94,6 +94,11 @@ final class Validation: Sendable {
         return nil
     }
 
+    /// Runs work that is no part of the validation.
+    static func runWithout<Result>(_ body: () throws -> Result) rethrows -> Result {
+        try $inherited.withValue(nil, operation: body)
+    }
+
     static func run(_ value: some Sendable, _ key: String, _ engine: SettingsEngine, _ check: () throws -> Void)
         rethrows
     {

@@ -86,6 +86,28 @@ struct RecursiveValidatorTests {
         #expect(unusable.map(\.key) == ["low"], "\(reporter.errors)")
     }
 
+    @Test("a requirement is checked with the stored values, also if the check begins in a validator")
+    func requirement() throws {
+        let store = InMemoryStore(["least": 3, "most": 10])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let limit = Setting("limit", default: 1, suite: suite)
+        let isFirst = Mutex(true)
+        let least = Setting(
+            "least",
+            default: 1,
+            suite: suite,
+            validate: { _ in
+                if isFirst.withLock({ exchange(&$0, with: false) }) { try store.commit { $0["least"] = 30 } }
+                return limit.value == 1
+            }
+        )
+        let most = Setting("most", default: 10, suite: suite)
+        SettingsCatalog(least, most).require("least is at most most", least, most) { $0 <= $1 }
+        _ = least.value
+        #expect(least.value <= most.value)
+        #expect(reporter.errors.map(\.code) == [.requirementNotMet])
+    }
+
     @Test("a rejected value of a source does not hide those of other settings")
     func rejectedSource() {
         let variables = SettingsSource.environment(["LOW": "50"], prefix: "")

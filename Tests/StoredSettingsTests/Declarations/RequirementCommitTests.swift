@@ -266,6 +266,51 @@ struct RequirementCommitTests {
         #expect(!reporter.errors.contains { $0.consequence.hasPrefix("the assigned value is not saved") })
     }
 
+    @Test("a transaction is checked with the values that it stores, also if an assignment is replaced meanwhile")
+    func replacedDuringTransaction() async throws {
+        let store = FailingStore(["least": 8, "most": 10])
+        let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+        store.fail(with: full)
+        pool.$least.value = 5
+        store.fail(with: nil)
+        let isFirst = Mutex(true)
+        let error = await #expect(throws: SettingsError.self) {
+            try await blocking {
+                try pool.suite.transaction { values in
+                    values[pool.$most] = 6
+                    guard isFirst.withLock({ exchange(&$0, with: false) }) else { return }
+                    try onAnotherThread {
+                        store.fail(with: full)
+                        pool.$least.value = 9
+                        store.fail(with: nil)
+                    }
+                }
+            }
+        }
+        #expect(error?.code == .requirementNotMet)
+        try await pool.suite.synchronize()
+        #expect(store.contents() == ["least": 9, "most": 10])
+        #expect(pool.values == [9, 10])
+    }
+
+    @Test("a value that another requirement rejects drops no assignment")
+    func rejectedElsewhere() async throws {
+        let store = FailingStore(["least": 1, "most": 10, "floor": 5])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let (least, most) = (Setting("least", default: 1, suite: suite), Setting("most", default: 10, suite: suite))
+        let floor = Setting("floor", default: 5, suite: suite)
+        let catalog = SettingsCatalog(least, most, floor)
+        catalog.require("least is at most most", least, most) { $0 <= $1 }
+        catalog.require("most is at least floor", most, floor) { $0 >= $1 }
+        store.fail(with: full)
+        least.value = 8
+        try store.memory.commit { $0["most"] = 3 }
+        #expect(least.value == 8 && most.value == 10)
+        store.fail(with: nil)
+        try await suite.synchronize()
+        #expect(store.contents()["least"] == 8)
+    }
+
     @Test("a value that has to wait for checks again and again is not called saved")
     func uncheckedAgainAndAgain() async throws {
         let store = FailingStore(["least": 3, "most": 10])
