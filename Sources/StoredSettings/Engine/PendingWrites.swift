@@ -40,6 +40,8 @@ struct PendingWrites {
 
     private var entries: [String: Entry] = [:]
     private(set) var version: Version = 0
+    /// The keys whose entries were dropped since the current commit began.
+    private var dropped: Set<String> = []
     /// The version up to which the current commit saves entries.
     private var flushing: Version = 0
     /// The keys and stored values of saved entries that equal what is stored, so that the current commit changes nothing.
@@ -107,19 +109,20 @@ struct PendingWrites {
     /// Begins a commit that saves some entries: see ``saved(of:except:)``.
     mutating func beginFlush(of keys: Set<String>? = nil, except excluded: Set<String> = []) -> Flush {
         flushing = version
-        unchanged = [:]
+        (unchanged, dropped) = ([:], [])
         return Flush(entries: saved(of: keys, except: excluded), version: version)
     }
 
-    /// Takes entries out of the transaction of a commit whose body has returned that were dropped or replaced meanwhile.
+    /// Takes entries out of the transaction of a commit whose body has returned that were dropped meanwhile.
     ///
-    /// A newer value must not be overwritten, and one that was dropped must not be stored.
+    /// A newer value of another process must not be overwritten, and one that was dropped must not be stored. A newer
+    /// assignment stays pending above the stored value.
     ///
     /// - Returns: Their keys.
-    func revertEnded(_ flush: Flush, in transaction: inout StoreTransaction) -> [String] {
-        let ended = flush.entries.filter { entries[$0.key]?.assignment != $0.value.assignment }.keys
-        for key in ended { transaction.revertFlushed(key) }
-        return Array(ended)
+    func revertDropped(_ flush: Flush, in transaction: inout StoreTransaction) -> [String] {
+        let keys = flush.entries.keys.filter { dropped.contains($0) || entries[$0] == nil }
+        for key in keys { transaction.revertFlushed(key) }
+        return keys
     }
 
     /// Completes the transaction of a commit whose body has returned.
@@ -164,6 +167,7 @@ struct PendingWrites {
     mutating func drop(_ key: String, upTo version: Version) -> Entry? {
         guard let entry = entries[key], entry.assignment <= version else { return nil }
         entries[key] = nil
+        dropped.insert(key)
         return entry
     }
 
@@ -195,6 +199,7 @@ struct PendingWrites {
             let last = commit.origin == .local ? flushing : entry.version
             guard remove(change.key, upTo: last) != nil else { return nil }
             visible.isPendingChanged = true
+            if commit.origin == .external { dropped.insert(change.key) }
             let shown = Self.change(ofKey: change.key, from: entry.value, to: change.new)
             if shown != nil, commit.origin == .external { visible.dropped.append(change.key) }
             return shown

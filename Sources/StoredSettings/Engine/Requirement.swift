@@ -107,6 +107,19 @@ final class Requirement: Sendable {
     }
 }
 
+extension [Requirement] {
+    /// The requirements that have keys in common with one, directly or through others.
+    func connected(to requirement: Requirement) -> [Requirement] {
+        var keys = Set(requirement.keys.flatMap(\.all))
+        while true {
+            let connected = filter { !keys.isDisjoint(with: $0.keys.flatMap(\.all)) }
+            let count = keys.count
+            keys.formUnion(connected.flatMap(\.keys).flatMap(\.all))
+            if keys.count == count { return connected }
+        }
+    }
+}
+
 // MARK: - The requirements of an engine
 
 /// The requirements of an engine, by the keys of their settings.

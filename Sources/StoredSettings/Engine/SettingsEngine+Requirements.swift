@@ -115,16 +115,17 @@ extension SettingsEngine.ConsistentRead {
         let checked = held.checked
         let stored = { (key: String) in checked[key] ?? self.stored[key] }
         let visible = { (key: String) in pendingWrites.value(forKey: key, over: stored(key)) }
-        // Values that do not meet another requirement are not used.
-        let isUsable = requirements.allSatisfy { requirement in
-            requirement.prepare(stored)
-            return requirement.error(of: stored) == nil
-        }
-        guard isUsable else { return nil }
         for requirement in requirements {
             guard let key = requirement.keys.flatMap(\.all).first(where: pendingWrites.contains) else { continue }
             requirement.prepare(visible)
             guard let error = requirement.error(of: visible) else { continue }
+            // Values that do not meet another requirement are not used.
+            let isUsable = requirements.connected(to: requirement)
+                .allSatisfy { other in
+                    other.prepare(stored)
+                    return other.error(of: stored) == nil
+                }
+            guard isUsable else { continue }
             let keys = pendingWrites.keys(assignedWith: [key])
             return UnmetWrites(key: requirement.name(of: key), keys: keys, error: error)
         }

@@ -243,8 +243,8 @@ extension SettingsEngine {
             (unmet, version) = (mustCheck ? [] : found, flush.version)
             flush.apply(to: &transaction)
             let result = try body(&transaction)
-            let ended = state.withLock { $0.pendingWrites.revertEnded(flush, in: &transaction) }
-            if ended.contains(where: isRestricted) {
+            let dropped = state.withLock { $0.pendingWrites.revertDropped(flush, in: &transaction) }
+            if !isBlind, dropped.contains(where: isRestricted) {
                 // The body was checked with these values.
                 unmet = []
                 if mayEnd { throw UncheckedChangeError() }
@@ -471,9 +471,7 @@ extension SettingsEngine {
         var (unmet, mustCheck): ([UnmetWrites], Bool) = ([], false)
         CheckScope.run {
             let stored = { held[$0] ?? transaction[$0] }
-            let isUsable = { [self] in
-                requirementTable.withLock(\.all).allSatisfy { $0.error(of: stored) == nil }
-            }
+            let all = requirementTable.withLock(\.all)
             var isStable: Bool
             repeat {
                 isStable = true
@@ -483,7 +481,8 @@ extension SettingsEngine {
                         guard let error = requirement.error(of: values) else { continue }
                         let name = requirement.name(of: key)
                         unmet.append(UnmetWrites(key: name, keys: flush.withdraw(key), error: error))
-                        mustCheck = mustCheck || isCheckDue && !isUsable()
+                        let isUsable = all.connected(to: requirement).allSatisfy { $0.error(of: stored) == nil }
+                        mustCheck = mustCheck || isCheckDue && !isUsable
                         // A write that was accepted together with this one may not be accepted without it.
                         isStable = false
                         break

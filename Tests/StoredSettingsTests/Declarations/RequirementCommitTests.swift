@@ -266,31 +266,53 @@ struct RequirementCommitTests {
         #expect(!reporter.errors.contains { $0.consequence.hasPrefix("the assigned value is not saved") })
     }
 
-    @Test("a transaction is checked with the values that it stores, also if an assignment is replaced meanwhile")
-    func replacedDuringTransaction() async throws {
+    @Test(
+        "a transaction stores the values that it was checked with, also if an assignment is replaced meanwhile",
+        arguments: ["by another thread", "by the body"]
+    )
+    func replacedDuringTransaction(place: String) async throws {
         let store = FailingStore(["least": 8, "most": 10])
         let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
         store.fail(with: full)
         pool.$least.value = 5
         store.fail(with: nil)
-        let isFirst = Mutex(true)
-        let error = await #expect(throws: SettingsError.self) {
-            try await blocking {
-                try pool.suite.transaction { values in
-                    values[pool.$most] = 6
-                    guard isFirst.withLock({ exchange(&$0, with: false) }) else { return }
-                    try onAnotherThread {
-                        store.fail(with: full)
-                        pool.$least.value = 9
-                        store.fail(with: nil)
-                    }
+        try await blocking {
+            try pool.suite.transaction { values in
+                values[pool.$most] = 6
+                guard place == "by another thread" else {
+                    pool.$least.value = 9
+                    return
+                }
+                try onAnotherThread {
+                    store.fail(with: full)
+                    pool.$least.value = 9
+                    store.fail(with: nil)
                 }
             }
         }
-        #expect(error?.code == .requirementNotMet)
         try await pool.suite.synchronize()
-        #expect(store.contents() == ["least": 9, "most": 10])
-        #expect(pool.values == [9, 10])
+        #expect(store.contents() == ["least": 5, "most": 6])
+        #expect(pool.values == [5, 6])
+        let reports = reporter.errors.filter { $0.code == .requirementNotMet }
+        #expect(reports.map(\.key) == ["least"])
+    }
+
+    @Test("a requirement that nothing meets does not keep an assignment that newer values do not admit")
+    func unrelatedUnmet() async throws {
+        let store = FailingStore(["a": 1, "b": 5])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let (a, b) = (Setting("a", default: 1, suite: suite), Setting("b", default: 5, suite: suite))
+        let other = Setting("other", default: 1, suite: suite)
+        let catalog = SettingsCatalog(a, b, other)
+        catalog.require("a is at most b", a, b) { $0 <= $1 }
+        catalog.require("never met", other) { _ in false }
+        store.fail(with: full)
+        a.value = 4
+        try store.memory.commit { $0["b"] = 3 }
+        store.fail(with: nil)
+        #expect(a.value == 1 && b.value == 3)
+        try await suite.synchronize()
+        #expect(store.contents() == ["a": 1, "b": 3])
     }
 
     @Test("a value that another requirement rejects drops no assignment")

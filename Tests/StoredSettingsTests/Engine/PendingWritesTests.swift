@@ -124,7 +124,7 @@ struct PendingWritesTests {
         let flush = pendingWrites.beginFlush()
         flush.apply(to: &transaction)
         pendingWrites.keep([("port", 4)])
-        #expect(pendingWrites.revertEnded(flush, in: &transaction) == ["port"])
+        #expect(pendingWrites.revertDropped(flush, in: &transaction) == [])
         #expect(pendingWrites.endFlush(flush, in: transaction) == nil)
         let own = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 3)], origin: .local)
         #expect(pendingWrites.masking(own).commit.changes.isEmpty)
