@@ -204,8 +204,15 @@ extension SettingsEngine {
         return try commitOnce(isBlind: isBlind, only: keys, mayEnd: false, body)
     }
 
-    // Runs a commit once. If `mayEnd` is true, it throws `UncheckedChangeError` instead of leaving pending writes out because of
-    // a value from outside that has to be checked first.
+    /// Runs a commit once: see ``commitPending(isBlind:only:_:)``.
+    ///
+    /// - Parameters:
+    ///   - isBlind: As there.
+    ///   - keys: As there.
+    ///   - mayEnd: Whether to end the commit if a value from outside has to be checked first.
+    ///   - body: As there.
+    /// - Returns: The result of the body.
+    /// - Throws: The error of the body or of the store; `UncheckedChangeError` if the commit has ended for that reason.
     private func commitOnce<Result>(
         isBlind: Bool,
         only keys: Set<String>?,
@@ -343,11 +350,11 @@ extension SettingsEngine {
         // Values that other processes have stored before must not be mistaken for newer ones later.
         storeVersion?.mustLook()
         let edits = Array(edits)
-        let stored = edits.map { store.value(forKey: $0.key) }
+        let others = edits.dropFirst().map { store.value(forKey: $0.key) }
         // Under one lock, so that no commit and no check meets a part of the assignment.
         let delivery = store.withValue(forKey: edits[0].key) { first in
             state.withLock { state in
-                let old = zip(edits, [first] + stored.dropFirst()).map { state.value(forKey: $0.key, over: $1) }
+                let old = zip(edits, [first] + others).map { state.value(forKey: $0.key, over: $1) }
                 state.pendingWrites.keep(edits)
                 invalidate()
                 state.noteLocalChange(ofKeys: edits.map(\.key))
@@ -481,8 +488,9 @@ extension SettingsEngine {
                         guard let error = requirement.error(of: values) else { continue }
                         let name = requirement.name(of: key)
                         unmet.append(UnmetWrites(key: name, keys: flush.withdraw(key), error: error))
-                        let isUsable = all.connected(to: requirement).allSatisfy { $0.error(of: stored) == nil }
-                        mustCheck = mustCheck || isCheckDue && !isUsable
+                        if isCheckDue, !mustCheck {
+                            mustCheck = all.connected(to: requirement).contains { $0.error(of: stored) != nil }
+                        }
                         // A write that was accepted together with this one may not be accepted without it.
                         isStable = false
                         break

@@ -14,6 +14,18 @@ struct RequirementCommitTests {
     private let reporter = RecordingReporter()
     private let full = SettingsError(.writeFailed, fact: "the disk is full")
 
+    /// Settings that two requirements connect.
+    private func connectedSettings(of suite: SettingsSuite) -> (
+        least: Setting<Int>, most: Setting<Int>, limit: Setting<Int>
+    ) {
+        let (least, most) = (Setting("least", default: 1, suite: suite), Setting("most", default: 10, suite: suite))
+        let limit = Setting("limit", default: 100, suite: suite)
+        let catalog = SettingsCatalog(least, most, limit)
+        catalog.require("least is at most most", least, most) { $0 <= $1 }
+        catalog.require("most is at most limit", most, limit) { $0 <= $1 }
+        return (least, most, limit)
+    }
+
     private static let failures: [(name: String, error: SettingsError?)] = [
         ("no directory", nil), ("full disk", SettingsError(.writeFailed, fact: "the disk is full")),
         ("lock", SettingsError(.lockTimedOut, fact: "the lock is held")),
@@ -133,11 +145,7 @@ struct RequirementCommitTests {
     func connected() async throws {
         let store = FailingStore(["least": 1, "most": 10, "limit": 100])
         let suite = SettingsSuite(store: store, reporter: reporter)
-        let (least, most) = (Setting("least", default: 1, suite: suite), Setting("most", default: 10, suite: suite))
-        let limit = Setting("limit", default: 100, suite: suite)
-        let catalog = SettingsCatalog(least, most, limit)
-        catalog.require("least is at most most", least, most) { $0 <= $1 }
-        catalog.require("most is at most limit", most, limit) { $0 <= $1 }
+        let (least, most, limit) = connectedSettings(of: suite)
         store.fail(with: full)
         most.value = 40
         least.value = 30
@@ -233,11 +241,7 @@ struct RequirementCommitTests {
     func unusableMeanwhile(operation: String) async throws {
         let store = FailingStore(["least": 1, "most": 10, "limit": 100])
         let suite = SettingsSuite(store: store, reporter: reporter)
-        let (least, most) = (Setting("least", default: 1, suite: suite), Setting("most", default: 10, suite: suite))
-        let limit = Setting("limit", default: 100, suite: suite)
-        let catalog = SettingsCatalog(least, most, limit)
-        catalog.require("least is at most most", least, most) { $0 <= $1 }
-        catalog.require("most is at most limit", most, limit) { $0 <= $1 }
+        let (least, most, limit) = connectedSettings(of: suite)
         let isConnected = operation == "connected"
         store.fail(with: full)
         if isConnected { most.value = 40 }
@@ -318,18 +322,15 @@ struct RequirementCommitTests {
     @Test("a value that another requirement rejects drops no assignment")
     func rejectedElsewhere() async throws {
         let store = FailingStore(["least": 1, "most": 10, "floor": 5])
-        let suite = SettingsSuite(store: store, reporter: reporter)
-        let (least, most) = (Setting("least", default: 1, suite: suite), Setting("most", default: 10, suite: suite))
-        let floor = Setting("floor", default: 5, suite: suite)
-        let catalog = SettingsCatalog(least, most, floor)
-        catalog.require("least is at most most", least, most) { $0 <= $1 }
-        catalog.require("most is at least floor", most, floor) { $0 >= $1 }
+        let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+        let floor = Setting("floor", default: 5, suite: pool.suite)
+        pool.catalog.require("most is at least floor", pool.$most, floor) { $0 >= $1 }
         store.fail(with: full)
-        least.value = 8
+        pool.$least.value = 8
         try store.memory.commit { $0["most"] = 3 }
-        #expect(least.value == 8 && most.value == 10)
+        #expect(pool.values == [8, 10])
         store.fail(with: nil)
-        try await suite.synchronize()
+        try await pool.suite.synchronize()
         #expect(store.contents()["least"] == 8)
     }
 
