@@ -14,11 +14,17 @@ package struct SettingsFile: Sendable {
     /// Where the path led to last, so that a change of what paths lead to is noticed.
     private final class Place: Sendable {
         struct Known {
-            /// The root at the first use of the path, or at the last use that found the file's directory.
+            /// The root directory at the first use of the path, or at the last use that found the file's directory, and the mounts
+            /// at the first use.
             var root: Root?
             /// The directory of the file; `nil` if there was none.
             var directory: FileIdentity?
             var name: FilePath?
+
+            /// Whether the path leads to the same file in the same directory as before.
+            func isAt(_ name: FilePath, in directory: FileIdentity?) -> Bool {
+                directory != nil && self.directory == directory && self.name == name
+            }
 
             /// Whether the thread has the same root, as at the first use.
             mutating func isIn(_ current: Root) -> Bool {
@@ -33,12 +39,12 @@ package struct SettingsFile: Sendable {
 
     /// What paths lead to depends on: the root directory of the current thread, and its mounts.
     private struct Root {
-        let directory: FileIdentity?
+        var directory: FileIdentity?
         /// The mount namespace; `nil` where the system shows none.
         let mounts: FileIdentity?
 
-        init(_ system: SystemCalls) throws(SystemError) {
-            directory = try system.status(at: "/")?.identity
+        init(_ directory: FileIdentity?, _ system: SystemCalls) throws(SystemError) {
+            self.directory = directory
             #if os(Linux)
             do {
                 mounts = try system.status(at: "/proc/thread-self/ns/mnt")?.identity
@@ -130,25 +136,32 @@ package struct SettingsFile: Sendable {
     /// - Throws: ``SystemError``; ``SettingsError`` if a link must not be followed, or if the process has changed its root
     ///   directory or its mounts and the path leads to another directory since.
     func target() throws -> FilePath {
-        let root = try Root(system)
+        let root = try system.status(at: "/")?.identity
         let (target, directory): (FilePath, FileIdentity?)
         do {
             target = try SettingsPath.target(of: path, system)
             directory = try system.status(at: target.directory)?.identity
         } catch {
-            guard place.known.withLock({ $0.isIn(root) }) else { throw changedRootError }
+            try checkRoot(root)
             throw error
         }
         // Another thread may just have called `chroot`.
-        guard try system.status(at: "/")?.identity == root.directory else { return try self.target() }
-        return try place.known.withLock { known in
-            // The same directory may be there as well.
-            let isSame = directory != nil && known.directory == directory && known.name == target.name
-            guard isSame || known.isIn(root) else { throw changedRootError }
-            (known.root, known.name) = (root, target.name)
+        guard try system.status(at: "/")?.identity == root else { return try self.target() }
+        // The same directory may be in another root as well.
+        let isSame = place.known.withLock { $0.isAt(target.name, in: directory) }
+        if !isSame { try checkRoot(root) }
+        place.known.withLock { known in
+            known.root?.directory = root
+            known.name = target.name
             if let directory { known.directory = directory }
-            return target
         }
+        return target
+    }
+
+    /// Throws unless the thread has the root of the first use of the path.
+    private func checkRoot(_ directory: FileIdentity?) throws {
+        let root = try Root(directory, system)
+        guard place.known.withLock({ $0.isIn(root) }) else { throw changedRootError }
     }
 
     /// Opens the directory that the path leads to now.
