@@ -409,12 +409,13 @@ extension SettingsEngine {
 // MARK: - Rejected values
 
 extension SettingsEngine {
-    /// Runs a commit, and runs it once more if it failed because of a pending write that the store never accepts.
+    /// Runs a commit, and runs it once more if it may have failed because of the pending writes that it would have saved.
     func retryingWithoutRejected(_ commit: () throws -> Void) throws {
         do {
             try commit()
         } catch let error as SettingsError where error.code.isRejection {
-            guard dropRejected() else { throw error }
+            // Another thread may have dropped or saved them already.
+            dropRejected()
             try commit()
         }
     }
@@ -423,10 +424,7 @@ extension SettingsEngine {
     /// commit that would save them.
     ///
     /// Those that were assigned together, or that a requirement connects, are saved together, or dropped together.
-    ///
-    /// - Returns: Whether there was one.
-    private func dropRejected() -> Bool {
-        var isAnyDropped = false
+    private func dropRejected() {
         let pending = state.withLock(\.pendingWrites)
         var rest = Set(pending.saved().keys)
         while let key = rest.min() {
@@ -437,7 +435,6 @@ extension SettingsEngine {
             do {
                 try commitPending(isBlind: !isRestricted, only: group) { _ in }
             } catch let error as SettingsError where error.code.isRejection {
-                isAnyDropped = true
                 while let key = group.min() {
                     let keys = pending.keys(assignedWith: [key])
                     group.subtract(keys)
@@ -448,7 +445,6 @@ extension SettingsEngine {
                 // It may be saved later.
             }
         }
-        return isAnyDropped
     }
 
     /// The keys of pending writes that were assigned with a key, or that requirements connect with it, directly or through
@@ -538,8 +534,10 @@ extension SettingsError.Code {
     /// Whether the same write may succeed later.
     var isRetryable: Bool { !isRejection && ![.suiteFinished, .requirementNotMet].contains(self) }
 
-    /// Whether the store never accepts the value.
+    /// Whether the store never accepts the values, at least not together.
     var isRejection: Bool {
-        [.unstorable, .invalidKey, .validationFailed, .typeMismatch, .invalidValue].contains(self)
+        // The last one is a code of StoredSettingsEtcd, which this module does not import.
+        let tooLarge = Self("transactionTooLarge")
+        return [.unstorable, .invalidKey, .validationFailed, .typeMismatch, .invalidValue, tooLarge].contains(self)
     }
 }

@@ -116,6 +116,17 @@ struct PendingWritesTests {
         try await suite.synchronize()
     }
 
+    @Test("pending writes that a store does not accept together are saved one by one, and so is a set beside them")
+    func tooManyTogether() async throws {
+        store.fail(with: full)
+        for key in ["a", "b", "c"] { suite[storedValueFor: key] = 1 }
+        store.fail(with: nil)
+        store.mostChanges.withLock { $0 = 2 }
+        try await suite.setStoredValue(2, forKey: "d")
+        #expect(store.contents().filter { $0.key != "port" } == ["a": 1, "b": 1, "c": 1, "d": 2])
+        try await suite.synchronize()
+    }
+
     @Test("a write that is added during a commit remains pending")
     func addedDuringFlush() {
         var pendingWrites = PendingWrites()

@@ -18,6 +18,9 @@ final class FailingStore: ForwardingStore {
     /// Rejects every value of a key permanently, except one.
     func reject(_ key: String, except value: StoredValue? = nil) { rejected.withLock { $0 = (key, value) } }
 
+    /// The number of changes that one commit may have.
+    let mostChanges = Mutex(Int.max)
+
     private let synchronizingFailure = Mutex<SettingsError?>(nil)
 
     /// Makes `synchronize()` fail until the error is `nil`.
@@ -67,6 +70,9 @@ final class FailingStore: ForwardingStore {
         hook?()
         return try memory.commit { transaction in
             let result = try body(&transaction)
+            if transaction.changes.count > mostChanges.withLock(\.self) {
+                throw SettingsError(SettingsError.Code("transactionTooLarge"), fact: "there are too many changes")
+            }
             if let rejected = rejected.withLock({ $0 }), transaction[rejected.key] != rejected.exception {
                 throw SettingsError.unstorable("the store cannot store the value")
             }
