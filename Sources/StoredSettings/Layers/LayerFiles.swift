@@ -13,10 +13,10 @@ import Synchronization
 final class LayerFiles: Sendable {
     private struct State {
         var snapshot: LayerSnapshot?
+        /// The watch; `nil` until the files have been used for a while.
         var watch: PathWatch?
-        /// Whether the files are looked at periodically, because they cannot be watched.
-        var isPolling = false
-        var isWatched: Bool { watch != nil || isPolling }
+        /// Whether events report the changes of the files.
+        var hasEvents: Bool { watch?.isUnwatched == false }
     }
 
     /// The sources whose values can change, in order of precedence.
@@ -24,8 +24,6 @@ final class LayerFiles: Sendable {
     private let system: SystemCalls
     private let loader: Locked<LayerLoader>
     private let state = Locked(State())
-    /// Held while paths are followed, so that no older watch replaces a newer one.
-    private let arming = Locked<Void>(())
     private let isLookScheduled = ScheduledFlag()
     private let isSuiteLookScheduled = ScheduledFlag()
     /// The keys of the settings that have variables with names like those that name files, by the names.
@@ -53,7 +51,7 @@ final class LayerFiles: Sendable {
     var hasManaged: Bool { sources.contains(where: \.isManaged) }
 
     /// Whether events report the changes of the files.
-    var hasEvents: Bool { state.withLock { $0.watch != nil } }
+    var hasEvents: Bool { state.withLock(\.hasEvents) }
 
     /// Whether an engine is the one that is notified of changes.
     func belong(to engine: SettingsEngine) -> Bool { self.engine() === engine }
@@ -98,7 +96,7 @@ final class LayerFiles: Sendable {
             return (renew(&loader), true)
         }
         // What leads to the new files is not watched yet.
-        if isNew, state.withLock({ $0.isWatched }) { lookAgain(after: 0) }
+        if isNew, state.withLock({ $0.watch != nil }) { lookAgain(after: 0) }
         return snapshot
     }
 
@@ -127,6 +125,7 @@ final class LayerFiles: Sendable {
         }
         let found = loader.withLock { loader -> Found? in
             guard let old = state.withLock({ $0.snapshot }) else { return nil }
+            let places = loader.places
             loader.look(suites.withLock(\.self))
             let new = loader.makeSnapshot()
             let keys = loader.changedKeys(from: old, to: new)
@@ -135,12 +134,21 @@ final class LayerFiles: Sendable {
                 // Before another look finds nothing new: its caller expects that reads return the new values.
                 engine()?.layersChanged(ofKeys: keys)
             }
-            return Found(old: old, new: new, keys: keys, isUnsettled: loader.isUnsettled)
+            let hasNewPlaces = loader.places != places
+            return Found(old: old, new: new, keys: keys, isUnsettled: loader.isUnsettled, hasNewPlaces: hasNewPlaces)
         }
         guard let found else { return }
         engine()?.deliverLayerChanges(ofKeys: found.keys)
         report(found.new.problems, besides: found.old.problems)
-        if found.isUnsettled { lookAgain(after: SettingsFileState.settlingTime) }
+        let watch = state.withLock { $0.watch }
+        if watch != nil, found.hasNewPlaces {
+            // The paths of new files have to be followed.
+            lookAgain(after: 0)
+        } else if found.isUnsettled {
+            lookAgain(after: SettingsFileState.settlingTime)
+        } else if watch?.isUnwatched == true {
+            lookAgain(after: SettingsFileState.lookInterval)
+        }
     }
 
     /// What a look has found, to be delivered without a lock.
@@ -150,6 +158,8 @@ final class LayerFiles: Sendable {
         /// The keys whose values have changed.
         let keys: Set<String>
         let isUnsettled: Bool
+        /// Whether other paths than before decide about the contents.
+        let hasNewPlaces: Bool
     }
 
     private func report(_ problems: [SettingsError], besides known: [SettingsError]) {
@@ -167,16 +177,31 @@ extension LayerFiles {
 
     /// Starts to watch the files now, unless that was done before.
     func watch() {
-        guard !state.withLock({ $0.isWatched }) else { return }
+        guard !hasEvents else { return }
         _ = snapshot
-        follow()
+        for suite in suites.withLock(\.self) { suite.watch() }
+        let new = PathWatch(system) { [weak self] in
+            self?.loader.withLock(\.places) ?? PathWatch.Places()
+        } look: { [weak self] _ in
+            self?.look()
+        }
+        let (watch, inherited) = state.withLock { state in
+            guard let watch = state.watch, !watch.isInherited else {
+                defer { state.watch = new }
+                return (new, state.watch)
+            }
+            return (watch, nil)
+        }
+        _ = consume inherited
+        watch.arm()
+        look()
     }
 
     /// Looks at the files if no event reports their changes yet.
     ///
     /// Reads them if that was not done before.
     func lookIfUnwatched() {
-        let (isWatched, isOpen) = state.withLock { ($0.watch != nil, $0.snapshot != nil) }
+        let (isWatched, isOpen) = state.withLock { ($0.hasEvents, $0.snapshot != nil) }
         if !isOpen {
             _ = snapshot
         } else if !isWatched || WorkScheduler.shared.isStarved, TransactionScope.current == nil {
@@ -196,46 +221,14 @@ extension LayerFiles {
         }
     }
 
-    /// Watches what the paths lead through now, and looks at the files.
-    private func follow() {
-        for suite in suites.withLock(\.self) { suite.watch() }
-        let places = arming.withLock { _ in
-            let places = loader.withLock { $0.places }
-            do {
-                // Not on the thread of events, which must not be the one that releases the suites.
-                let look: @Sendable () -> Void = { [weak self] in self?.lookAgain(after: 0) }
-                replaceWatch(try PathWatch(places, system) { WorkScheduler.shared.soon(look) })
-            } catch {
-                // No change is lost. It is only noticed a little later.
-                replaceWatch(nil)
-            }
-            return places
-        }
-        look()
-        if state.withLock({ $0.isPolling }) {
-            lookAgain(after: SettingsFileState.lookInterval)
-        } else if loader.withLock({ $0.places }) != places {
-            // There are new files, whose own paths have to be followed.
-            lookAgain(after: 0)
-        }
-    }
-
-    /// Watches end outside the lock, because that takes the watcher's lock.
-    private func replaceWatch(_ watch: PathWatch?) {
-        let old = state.withLock { state in
-            defer { (state.watch, state.isPolling) = (watch, watch == nil) }
-            return state.watch
-        }
-        _ = consume old
-    }
-
     /// Follows the paths again soon; calls meanwhile have no effect.
     private func lookAgain(after delay: Double) {
         guard isLookScheduled.set() else { return }
         WorkScheduler.shared.after(delay) { [weak self] in
             guard let self else { return }
             isLookScheduled.clear()
-            state.withLock({ $0.isWatched }) ? follow() : look()
+            state.withLock({ $0.watch })?.arm()
+            look()
         }
     }
 }

@@ -2,12 +2,6 @@
 
 /// Reads the files of a suite's layers, and remembers their last good contents, and the values of other suites.
 struct LayerLoader {
-    /// The paths that decide about the contents.
-    struct Places: Equatable {
-        var files: [FilePath] = []
-        var directories: [FilePath] = []
-    }
-
     private let sources: [LayerSource]
     private let system: SystemCalls
     private var documents: [FilePath: LayerFile<[String: StoredValue]>] = [:]
@@ -142,8 +136,8 @@ extension LayerLoader {
     }
 
     /// The paths to watch.
-    var places: Places {
-        var places = Places()
+    var places: PathWatch.Places {
+        var places = PathWatch.Places()
         for source in sources {
             switch source {
             case .managed(let path), .file(let path):

@@ -14,7 +14,7 @@ extension Setting {
     /// or an editor made it. Equal values are not repeated. A slow loop receives the newest value instead of all values.
     /// The loop ends when its task is canceled or the suite is finished.
     ///
-    /// The first loop starts to watch the directory of the settings file, and creates the directory if necessary.
+    /// The first loop starts to watch the path of the settings file.
     public var values: Values { Values(setting: self) }
 
     /// Every change from now on, with the values before and after it.

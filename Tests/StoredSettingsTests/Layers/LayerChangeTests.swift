@@ -256,23 +256,20 @@ struct LayerChangeTests {
     )
     func unlistedDirectory(change: FileChange) async throws {
         try await withTemporaryDirectory { directory in
-            func file(_ number: Int) -> String { "{ \"port\": \(number) }" }
-            try change.prepare("\(directory)/hidden", file)
+            func contents(_ number: Int) -> String { "{ \"port\": \(number) }" }
+            try change.prepare("\(directory)/hidden", contents)
             let link = "\(directory)/hidden/leading"
             try FileManager.default.createDirectory(atPath: directory + "/hidden", withIntermediateDirectories: true)
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "sub")
             let faults = Faults()
             let isLink = change != .directoryAppears
             faults.fail(.watch, with: Errno.permissionDenied) { $0.hasSuffix("/hidden") }
-            let places = LayerLoader.Places(files: [FilePath("\(isLink ? link : directory + "/hidden/sub")/port.json")])
-            let error = #expect(throws: SystemError.self) { _ = try PathWatch(places, faults.system) {} }
-            #expect(error?.number == Errno.permissionDenied)
-
+            let file = FilePath("\(isLink ? link : directory + "/hidden/sub")/port.json")
             let suite = SettingsSuite.inMemory(reporter: reporter)
-            let files = LayerFiles([.file(places.files[0])], engine: suite.engine, faults.system)
+            let files = LayerFiles([.file(file)], engine: suite.engine, faults.system)
             files.watch()
             #expect(!files.hasEvents)
-            try change.perform("\(directory)/hidden", file)
+            try change.perform("\(directory)/hidden", contents)
             await eventually("the new file is read") { files.snapshot.documents.map(\.contents) == [["port": 2]] }
         }
     }
@@ -291,12 +288,18 @@ struct LayerChangeTests {
             try path.writeLayer(#"{ "port": 1 }"#)
             await eventually("the new file is read") { files.snapshot.documents.map(\.contents) == [["port": 1]] }
             faults.fail(.watch, with: Errno.permissionDenied) { $0.hasSuffix("/sub") }
-            let place = LayerLoader.Places(files: [FilePath("\(directory)/sub/below/port.json")])
-            #expect(throws: SystemError.self) { _ = try PathWatch(place, faults.system) {} }
+            let watch = PathWatch(faults.system) {
+                PathWatch.Places(files: [FilePath("\(directory)/sub/below/port.json")])
+            } look: { _ in
+            }
+            watch.arm()
+            #expect(watch.isUnwatched)
             faults.fail(.status, with: Errno.permissionDenied) { $0.hasSuffix("/below") }
-            _ = try PathWatch(place, faults.system) {}
+            watch.arm()
+            #expect(!watch.isUnwatched)
             faults.fail(.watch, with: Errno.permissionDenied) { $0.hasSuffix("/sub") || $0 == directory }
-            #expect(throws: SystemError.self) { _ = try PathWatch(place, faults.system) {} }
+            watch.arm()
+            #expect(watch.isUnwatched)
         }
     }
 

@@ -75,15 +75,79 @@ struct FileWatchTests {
         }
     }
 
-    @Test("the first observation creates the directory of the file")
-    func createsDirectory() async throws {
+    /// A change of what a path leads to, above the directory of the file.
+    enum AncestorChange: CaseIterable, Sendable {
+        case renamed, linkReplaced, removedAndCreated, created, linkCreated
+
+        private func write(_ value: Int, _ directory: String) throws {
+            try FileManager.default.createDirectory(atPath: directory + "/app", withIntermediateDirectories: true)
+            // Without a journal, no checkpoint looks at the path.
+            try "\(directory)/app/settings.json".overwriteFile(with: "{\"n\": \(value)}")
+        }
+
+        func prepare(_ directory: String) throws {
+            let manager = FileManager.default
+            switch self {
+            case .renamed, .removedAndCreated:
+                try write(1, directory + "/current")
+                try write(2, directory + "/next")
+            case .linkReplaced:
+                try write(1, directory + "/first")
+                try write(2, directory + "/next")
+                try manager.createSymbolicLink(atPath: directory + "/current", withDestinationPath: "first")
+            case .created: break
+            case .linkCreated: try write(2, directory + "/next")
+            }
+        }
+
+        /// Makes the path lead to another directory, whose value is 2.
+        func perform(_ directory: String) throws {
+            let manager = FileManager.default
+            let current = directory + "/current"
+            switch self {
+            case .renamed:
+                #expect(rename(current, directory + "/old") == 0)
+                #expect(rename(directory + "/next", current) == 0)
+            case .linkReplaced:
+                try manager.createSymbolicLink(atPath: directory + "/link", withDestinationPath: "next")
+                #expect(rename(directory + "/link", current) == 0)
+            case .removedAndCreated:
+                try manager.removeItem(atPath: current)
+                #expect(rename(directory + "/next", current) == 0)
+            case .created: try write(2, current)
+            case .linkCreated: try manager.createSymbolicLink(atPath: current, withDestinationPath: "next")
+            }
+        }
+    }
+
+    @Test("a subscriber receives the values of another directory at the path", arguments: AncestorChange.allCases)
+    func changedAncestor(_ change: AncestorChange) async throws {
+        try await withTemporaryDirectory { directory in
+            try change.prepare(directory)
+            let path = directory + "/current/app/settings.json"
+            let suite = SettingsSuite(fileAt: path, reporter: RecordingReporter())
+            let setting = Setting("n", default: 0, suite: suite)
+            _ = setting.value
+            let received = CallLog<Int>()
+            // A read would look at the path by itself: nothing but the watch notices this.
+            let observation = setting.observe { received.add($0.new) }
+            // Looks that are due because the file was written a moment ago would find it, too.
+            try await Task.sleep(for: .seconds(0.5))
+            try change.perform(directory)
+            await eventually("the value is received") { received.all.last == 2 }
+            observation.invalidate()
+            await suite.finish()
+        }
+    }
+
+    @Test("an observation creates no directory")
+    func createsNoDirectory() async throws {
         try await withTemporaryDirectory { directory in
             let suite = SettingsSuite(fileAt: directory + "/new/settings.json")
             let observation = Setting("n", default: 0, suite: suite).observe { _ in }
-            let contents = try FileManager.default.contentsOfDirectory(atPath: directory + "/new")
-            #expect(contents == [])
+            #expect(!FileManager.default.fileExists(atPath: directory + "/new"))
             observation.invalidate()
-            suite.finish()
+            await suite.finish()
         }
     }
 }

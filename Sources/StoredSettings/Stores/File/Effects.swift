@@ -97,7 +97,7 @@ extension FileStore {
         WorkScheduler.shared.after(SettingsFileState.lookInterval) { [weak self] in
             guard let self else { return }
             schedule.isLookScheduled.clear()
-            peek { $0.watch }?.retry()
+            if let watch = peek({ $0.watch }), watch.isUnwatched { watch.arm() }
             storeVersion.mustLook()
             // Under the state lock: a subscriber that is added later finds that a look is due.
             if peek({ $0.isTransientFailure || storeVersion.needsChanges.load(ordering: .acquiring) }) { look() }
@@ -120,7 +120,7 @@ extension FileStore {
     /// Watches the file after the suite has been open for a while.
     private func watchLater() {
         guard schedule.isActive else { return }
-        WorkScheduler.shared.after(Self.timeUntilWatch) { [weak self] in self?.watch(makingDirectories: false) }
+        WorkScheduler.shared.after(Self.timeUntilWatch) { [weak self] in self?.startWatching() }
     }
 
     /// Schedules a commit that recovers the journal.

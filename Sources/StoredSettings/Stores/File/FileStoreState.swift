@@ -32,7 +32,7 @@ struct FileStoreState: ~Copyable {
     var isOpened = false
     private(set) var isClosed = false
     weak var observer: (any StoreObserver)?
-    var watch: FileWatch?
+    var watch: PathWatch?
     /// What to do after the locks are released.
     ///
     /// ``FileStore/withState(_:_:)`` takes it from here.
@@ -79,7 +79,7 @@ struct FileStoreState: ~Copyable {
     ///
     /// - Returns: The released objects. They must be deinitialized outside the lock, because ending a watch takes the
     ///   watcher's lock.
-    mutating func close() -> (FileWatch?, SettingsFile.Reading?, Journal?) {
+    mutating func close() -> (PathWatch?, SettingsFile.Reading?, Journal?) {
         isClosed = true
         storeVersion.close()
         defer { (watch, settings.reading, journal.journal) = (nil, nil, nil) }

@@ -39,28 +39,35 @@ extension Journal {
 extension FileStore {
     func watch() {
         schedule.hasSubscribers.store(true, ordering: .relaxed)
-        watch(makingDirectories: true)
+        startWatching()
         // A subscriber may only wait from now on, and do no work for the library.
         WorkScheduler.shared.startThreadIfStarved()
     }
 
-    func watch(makingDirectories: Bool) {
+    /// Notices changes by events from now on.
+    func startWatching() {
         let isNeeded = peek { !$0.isClosed && ($0.watch?.isInherited ?? true) }
         // A first subscriber needs notifications at once.
         guard isNeeded else {
             guard let watch = peek({ $0.watch }), watch.isUnwatched else { return requestNotification() }
-            watch.retry()
+            watch.arm()
             look()
             return
         }
-        let watch = FileWatch(file) { [weak self] in self?.look(isFileChanged: $0) }
+        let watch = PathWatch(file.system) { [file] in
+            // The path of a process that has changed its root leads to the files of others.
+            _ = try file.target()
+            return PathWatch.Places(files: [file.path], journalSuffix: SettingsFile.journalSuffix)
+        } look: { [weak self] in
+            self?.look(isFileChanged: $0)
+        }
         let inherited = state.withLock { state in
-            guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as FileWatch? }
+            guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as PathWatch? }
             defer { state.watch = watch }
             return state.watch
         }
         _ = consume inherited
-        watch.start(makingDirectories: makingDirectories)
+        watch.arm()
         // No event reports the changes between the last look and the start of the watch.
         look()
     }
