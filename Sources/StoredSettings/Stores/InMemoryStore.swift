@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A store whose values last until the process ends, mainly for tests.
+///
+/// A value that is set is read as from a settings file, where dates, bytes, infinities and NaN are strings. Initial values remain as
+/// they are, so that a test can have those of another store, such as `UserDefaults`.
 public final class InMemoryStore: SettingsStore, VersionedStore {
     private struct State {
         var values: [String: StoredValue]
@@ -70,7 +73,7 @@ public final class InMemoryStore: SettingsStore, VersionedStore {
             var transaction = StoreTransaction(base: contents())
             let result = try body(&transaction)
             try transaction.checkStorable()
-            return (result, publish(transaction.changes))
+            return (result, publish(transaction.storedAsJSON(includingEqual: false)))
         }
         delivery.perform()
         return result
@@ -82,7 +85,7 @@ public final class InMemoryStore: SettingsStore, VersionedStore {
         let delivery = writer.withLockIfAvailable { _ in
             var transaction = StoreTransaction(base: contents())
             transaction[key] = value
-            return publish(transaction.changes)
+            return publish(transaction.storedAsJSON(includingEqual: false))
         }
         delivery?.perform()
         return delivery != nil

@@ -38,6 +38,28 @@ struct SettingsStoreContractTests {
         }
     }
 
+    @Test("a value that is set has the same form in memory, from a file and from a file that is read again")
+    func form() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let values: [String: StoredValue] = [
+                "date": .date(Date(timeIntervalSinceReferenceDate: 0.1)), "data": .data(Data([1, 2])),
+                "nan": .double(.nan),
+                "nested": [["a": .date(.distantPast)], .double(.infinity)], "number": 1.5, "text": "text",
+                "null": .null,
+            ]
+            let (memory, file) = (InMemoryStore(), makeStore(path))
+            for store in [memory, file] as [any SettingsStore] {
+                for (key, value) in values { try store.commit { $0[key] = value } }
+            }
+            #expect(memory.contents() == file.contents())
+            #expect(try memory.writeWithoutWaiting(.date(.distantPast), forKey: "date"))
+            try file.commit { $0["date"] = .date(.distantPast) }
+            file.close()
+            #expect(memory.contents() == makeStore(path).contents())
+        }
+    }
+
     private static func faulty(_ fault: FaultyStore.Fault?, timeout: Duration = noTimeout / 4) -> Contract {
         Contract(
             named: "FaultyStore",
