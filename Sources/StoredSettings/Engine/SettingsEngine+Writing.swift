@@ -411,9 +411,10 @@ extension SettingsEngine {
 extension SettingsEngine {
     /// Runs a commit, and runs it once more if it may have failed because of the pending writes that it would have saved.
     func retryingWithoutRejected(_ commit: () throws -> Void) throws {
+        let isAnyPending = state.withLock(\.pendingWrites.isFlushNeeded)
         do {
             try commit()
-        } catch let error as SettingsError where error.code.isRejection {
+        } catch let error as SettingsError where isAnyPending && error.code.isRejection {
             // Another thread may have dropped or saved them already.
             dropRejected()
             try commit()
@@ -442,7 +443,8 @@ extension SettingsEngine {
                     drop(UnmetWrites(key: keys.last, keys: keys, error: reason ?? error), upTo: pending.version)
                 }
             } catch {
-                // It may be saved later.
+                // It may be saved later, like the others.
+                return
             }
         }
     }

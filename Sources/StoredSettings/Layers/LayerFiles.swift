@@ -179,11 +179,17 @@ extension LayerFiles {
     func watch() {
         guard !hasEvents else { return }
         _ = snapshot
+        follow()
+    }
+
+    /// Watches what the paths lead through now, and looks at the files.
+    private func follow() {
         for suite in suites.withLock(\.self) { suite.watch() }
         let new = PathWatch(system) { [weak self] in
             self?.loader.withLock(\.places) ?? PathWatch.Places()
-        } look: { [weak self] _ in
-            self?.look()
+        } handler: { [weak self] _ in
+            // A look may run the code of observers, which must not keep other events waiting.
+            self?.lookAgain(after: 0)
         }
         let (watch, inherited) = state.withLock { state in
             guard let watch = state.watch, !watch.isInherited else {
@@ -227,8 +233,7 @@ extension LayerFiles {
         WorkScheduler.shared.after(delay) { [weak self] in
             guard let self else { return }
             isLookScheduled.clear()
-            state.withLock({ $0.watch })?.arm()
-            look()
+            state.withLock({ $0.watch != nil }) ? follow() : look()
         }
     }
 }

@@ -141,19 +141,20 @@ extension LayerLoader {
         for source in sources {
             switch source {
             case .managed(let path), .file(let path):
-                places.files.append(path)
+                places.files.insert(path)
             case .directory(let path):
-                places.directories.append(path)
-                places.files += dropIns[path, default: []].map(path.appending)
+                places.directories.insert(path)
+                places.files.formUnion(dropIns[path, default: []].map(path.appending))
             case .secretDirectory(let path):
-                places.directories.append(path)
+                places.directories.insert(path)
             case .commandLine, .environment, .stored, .suite:
                 break
             }
         }
-        let directories = Set(places.directories)
         // A watched directory reports the files that do not exist yet.
-        places.files += secrets.filter { $0.value.exists || !directories.contains($0.key.directory) }.map(\.key)
+        for (path, file) in secrets where file.exists || !places.directories.contains(path.directory) {
+            places.files.insert(path)
+        }
         return places
     }
 }

@@ -67,14 +67,6 @@ extension FilePath {
         characters.lastIndex(of: Self.slash).map { FilePath(storage: characters[($0 + 1)...]) } ?? self
     }
 
-    /// Returns the component that follows a directory in the path; `nil` when the path does not contain the directory.
-    package func component(in directory: FilePath) -> FilePath? {
-        guard self.directory != directory else { return name }
-        let prefix = directory == "/" ? directory.characters : directory.characters + [Self.slash]
-        guard characters.starts(with: prefix) else { return nil }
-        return FilePath(storage: characters.dropFirst(prefix.count).prefix { $0 != Self.slash })
-    }
-
     /// Whether the last component can be the name of a file.
     package var namesFile: Bool { !["", ".", ".."].contains(name) }
 

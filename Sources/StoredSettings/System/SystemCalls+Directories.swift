@@ -463,19 +463,41 @@ extension SystemCalls {
         #endif
     }
 
-    /// Waits until a queue has events.
+    /// Opens the list of mounts, with which ``waitForEvents(_:_:)`` reports changes of it.
     ///
-    /// - Returns: Whether the queue can still be used. Otherwise, the program has closed it.
-    func waitForEvents(_ queue: FileHandle) -> Bool {
-        #if !canImport(Darwin)
-        let descriptor = queue.descriptor
-        // The system ignores a negative descriptor, and would wait forever.
-        guard descriptor >= 0 else { return false }
-        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        // The call fails only when it is interrupted. The caller then finds no events, and waits again.
-        _ = poll(&request, 1, -1)
+    /// - Returns: `nil` if the system does not show it.
+    func openMounts() -> FileHandle? {
+        #if canImport(Darwin)
+        return nil
+        #else
+        do {
+            return try openIfPresent("/proc/self/mountinfo", OpenFlags.readOnly)
+        } catch {
+            return nil
+        }
         #endif
-        return queue.isOpen
+    }
+
+    /// Waits until a queue has events, or a file system was mounted or unmounted.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue.
+    ///   - mounts: The list of mounts.
+    /// - Returns: Whether the mounts have changed; `nil` if the program has closed the queue.
+    func waitForEvents(_ queue: FileHandle, _ mounts: FileHandle?) -> Bool? {
+        #if canImport(Darwin)
+        return nil
+        #else
+        // The system ignores a negative descriptor, and would wait forever.
+        guard queue.isOpen else { return nil }
+        var requests = [
+            pollfd(fd: queue.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: mounts?.descriptor ?? -1, events: Int16(POLLPRI), revents: 0),
+        ]
+        // The call fails only when it is interrupted. The caller then finds no events, and waits again.
+        _ = poll(&requests, nfds_t(requests.count), -1)
+        return queue.isOpen ? requests[1].revents & Int16(POLLPRI) != 0 : nil
+        #endif
     }
 
     /// An event in a directory or of a file.

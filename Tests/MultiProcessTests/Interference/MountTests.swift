@@ -84,4 +84,27 @@ struct MountTests {
             }
         }
     }
+
+    @Test("a directory that is mounted while a process watches the path is noticed", arguments: ["app", "app/below"])
+    func mountedLater(name: String) async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.createDirectory(atPath: "\(directory)/app", withIntermediateDirectories: false)
+            let host = "\(directory)/host/\(name == "app" ? "" : "below/")settings.json"
+            try FileManager.default.createDirectory(
+                atPath: String(host.dropLast("/settings.json".count)),
+                withIntermediateDirectories: true
+            )
+            try host.overwriteFile(with: #"{"n": 2}"#)
+            let place = Probe.Place.file("\(directory)/\(name)/settings.json")
+            let mount =
+                "while [ ! -e '\(directory)/mount' ]; do sleep 0.02; done; mount --bind '\(directory)/host' '\(directory)/app'"
+            try await withProbe(at: place, Mounts.launch(after: "{ (\(mount)) </dev/null >/dev/null 2>&1 & }")) {
+                probe in
+                try await probe.watch("n", from: 0)
+                try await Task.sleep(for: .seconds(0.5))
+                try "\(directory)/mount".overwriteFile(with: "")
+                try await probe.expect(prints: "n is 2")
+            }
+        }
+    }
 }

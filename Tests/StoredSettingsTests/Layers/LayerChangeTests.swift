@@ -290,7 +290,7 @@ struct LayerChangeTests {
             faults.fail(.watch, with: Errno.permissionDenied) { $0.hasSuffix("/sub") }
             let watch = PathWatch(faults.system) {
                 PathWatch.Places(files: [FilePath("\(directory)/sub/below/port.json")])
-            } look: { _ in
+            } handler: { _ in
             }
             watch.arm()
             #expect(watch.isUnwatched)

@@ -188,6 +188,59 @@ struct MissingFileTests {
         }
     }
 
+    @Test("a stream keeps the value of a file that is moved aside and generated anew, and the missing file is reported")
+    func generatedAnew() async throws {
+        try await withSettingsPath { path in
+            try path.overwriteFile(with: #"{"port": 1}"#)
+            let suite = suite(path)
+            let port = Setting("port", default: 0, suite: suite)
+            let received = CallLog<Int>()
+            let observation = port.observe { received.add($0.new) }
+            #expect(rename(path, path + "~") == 0)
+            await eventually("the missing file is reported") { reporter.errors.map(\.code) == [.readFailed] }
+            #expect(port.value == 1 && received.all.isEmpty)
+            let consequence = "the values that were read last are used, and the next checkpoint writes the file again"
+            #expect(reporter.errors.map(\.consequence) == [consequence])
+            try path.overwriteFile(with: #"{"port": 2}"#)
+            await eventually("the new value is received") { received.all == [2] }
+            await eventually("the recovery is reported") { reporter.recoveries.map(\.code) == [.readFailed] }
+            // Without a journal, nothing shows a new process that there was a file.
+            #expect(rename(path, path + "~") == 0)
+            await eventually("the missing file is reported") { reporter.errors.count == 2 }
+            #expect(self.suite(path).snapshot() == [:])
+            try await Setting("host", default: "", suite: suite).set("a")
+            #expect(port.value == 2)
+            try await suite.checkpoint()
+            #expect(try stored(at: path) == ["host": "a", "port": 2])
+            observation.invalidate()
+            await suite.finish()
+        }
+    }
+
+    @Test(
+        "a process that only reads does not write a missing file when it ends, and uses the defaults without the directory"
+    )
+    func readOnly() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/sub/settings.json"
+            try FileManager.default.createDirectory(atPath: directory + "/sub", withIntermediateDirectories: false)
+            for isRemoved in [false, true] {
+                try path.overwriteFile(with: #"{"port": 1}"#)
+                let suite = suite(path)
+                let port = Setting("port", default: 0, suite: suite)
+                let received = CallLog<Int>()
+                let observation = port.observe { received.add($0.new) }
+                try FileManager.default.removeItem(atPath: isRemoved ? directory + "/sub" : path)
+                await eventually("the removal is noticed") {
+                    isRemoved ? received.all == [0] : !reporter.errors.isEmpty
+                }
+                observation.invalidate()
+                await suite.finish()
+                #expect(!FileManager.default.fileExists(atPath: path))
+            }
+        }
+    }
+
     @Test("an explicit checkpoint restores the file even if nothing was set")
     func explicitCheckpoint() async throws {
         try await withSettingsPath { path in

@@ -121,9 +121,12 @@ final class DirectoryWatcher: Sendable {
     /// - Throws: ``SystemError``.
     private func openQueue(_ system: SystemCalls, insteadOf ended: Subscriptions) throws(SystemError) -> FileHandle {
         let queue = try system.makeWatchQueue()
+        let mounts = system.openMounts()
         try BackgroundThread.start(system) { [self] in
             Self.notify(ended)
-            while SystemCalls().waitForEvents(queue) {
+            while let hasMounted = SystemCalls().waitForEvents(queue, mounts) {
+                // No event of a directory reports that another one is mounted over it.
+                if hasMounted { Self.notify(state.withLock(\.subscriptions)) }
                 handleEvents(queue)
                 SystemCalls.sleep(seconds: Self.pause)
             }
@@ -137,7 +140,7 @@ final class DirectoryWatcher: Sendable {
         return queue
     }
 
-    /// Notifies the subscriptions of a queue that the program has closed that anything may have changed.
+    /// Notifies subscriptions that anything may have changed.
     private static func notify(_ subscriptions: Subscriptions) {
         for subscription in subscriptions.values.joined() { subscription.value.handler(true) }
     }

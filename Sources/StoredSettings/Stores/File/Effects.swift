@@ -126,7 +126,7 @@ extension FileStore {
     /// Schedules a commit that recovers the journal.
     private func repairLater() {
         guard schedule.isActive, schedule.isRepairScheduled.set() else { return }
-        WorkScheduler.durable.soon { [weak self] in
+        WorkScheduler.durable.after(repairDelay) { [weak self] in
             guard let self else { return }
             schedule.isRepairScheduled.clear()
             do {
@@ -134,6 +134,17 @@ extension FileStore {
             } catch {
                 // The problem was reported when it was found. The next commit tries again, and throws.
             }
+        }
+    }
+
+    /// The delay until a commit recovers the journal, in seconds.
+    ///
+    /// Another program may be about to put a directory in the place of a missing one, which must not be created meanwhile.
+    private var repairDelay: Double {
+        do {
+            return try file.hasDirectory() ? 0 : SettingsFileState.settlingTime
+        } catch {
+            return 0
         }
     }
 }

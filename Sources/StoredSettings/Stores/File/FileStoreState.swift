@@ -212,9 +212,15 @@ extension FileStoreState {
         }
         if failure.isMissing {
             guard status == nil else { return true }
-            return try !file.hasEvidence(in: journal.journal)
+            return try !file.hasEvidence(in: journal.journal) && !(isFileRemembered && file.hasDirectory())
         }
         return failure.isRetryable || failure.status != status
+    }
+
+    /// Whether this process has the contents of a file that had no journal, so that nothing else may show that it existed.
+    var isFileRemembered: Bool {
+        settings.failure?.isRemembered
+            ?? (settings.reading != nil && journal.journal == nil && journal.position.epoch == 0)
     }
 
     /// Whether a file that existed may be missing only for a moment: some editors move it aside before they write it.
@@ -265,7 +271,9 @@ extension FileStoreState {
     /// Reports it once per failure and state of the file.
     mutating func note(_ failure: ReadFailure) {
         let isKnown = settings.failure?.isSame(as: failure) ?? false
+        let reported = failure.isTransient ? settings.failure?.reported : failure.error
         settings.failure = failure
+        settings.failure?.reported = reported
         if failure.isTransient {
             effects.isUnsettled = true
         } else if !isKnown, !failure.error.isChangedRoot {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Looks at files whenever their paths may lead to other files, or to changed ones.
+/// Notifies its owner when paths may lead to other files, or to changed ones.
 ///
 /// It watches every directory that the paths lead through, for the name that comes next, and the files at their ends. So it
 /// notices a file that is written in place, replaced, removed or created, a directory that appears later or is renamed, and a
@@ -11,11 +11,11 @@ final class PathWatch: Sendable {
     /// What is watched.
     struct Places: Equatable {
         /// The absolute paths of files.
-        var files: [FilePath] = []
+        var files: Set<FilePath> = []
         /// The absolute paths of directories all of whose names matter.
-        var directories: [FilePath] = []
-        /// The suffix of the journals of the files.
-        var journalSuffix = ""
+        var directories: Set<FilePath> = []
+        /// Whether the files have journals.
+        var hasJournals = false
     }
 
     private struct State {
@@ -30,7 +30,7 @@ final class PathWatch: Sendable {
 
     private let system: SystemCalls
     private let places: @Sendable () throws -> Places
-    private let look: @Sendable (_ isFileChanged: Bool) -> Void
+    private let handler: DirectoryWatcher.Handler
     private let state = Locked(State())
     private let arming = Locked(())
     private let forks = Forks.count
@@ -40,13 +40,14 @@ final class PathWatch: Sendable {
     /// - Parameters:
     ///   - system: The system calls to use.
     ///   - places: Returns what to watch now.
-    ///   - look: Looks at the journals, and also at the files if its argument is `true`.
+    ///   - handler: Called by one thread at a time, which may take long. If more than journals may have changed, it calls
+    ///     ``arm()`` before it looks at the files.
     init(
         _ system: SystemCalls,
         places: @escaping @Sendable () throws -> Places,
-        look: @escaping @Sendable (_ isFileChanged: Bool) -> Void
+        handler: @escaping DirectoryWatcher.Handler
     ) {
-        (self.system, self.places, self.look) = (system, places, look)
+        (self.system, self.places, self.handler) = (system, places, handler)
     }
 
     /// Whether a process that this one was forked from owns this watch.
@@ -101,10 +102,7 @@ final class PathWatch: Sendable {
     }
 
     private func handleEvents() {
-        while let isChanged = takeEvent() {
-            if isChanged { arm() }
-            look(isChanged)
-        }
+        while let isChanged = takeEvent() { handler(isChanged) }
     }
 
     private func takeEvent() -> Bool? {
@@ -132,18 +130,15 @@ private struct Walk {
         (self.system, self.handler) = (system, handler)
     }
 
-    /// - Throws: ``SystemError`` if the system has no such events, its limit of watches is reached, or a directory cannot be
-    ///   watched.
+    /// - Throws: ``SystemError`` if the system has no such events, its limit of watches is reached, a directory cannot be
+    ///   watched, or a path leads elsewhere through what only looks like a link, such as `/proc/1/root`.
     mutating func watch(_ places: PathWatch.Places) throws(SystemError) {
         for path in places.directories {
-            guard let directory = try follow(path), try system.status(at: directory)?.isDirectory == true else {
-                continue
-            }
+            guard let (directory, status) = try end(of: path), status.isDirectory else { continue }
             try watch(Subject(path: directory, names: DirectoryWatcher.Names(isEveryName: true)))
         }
         for path in places.files {
-            guard let file = try follow(path, places.journalSuffix), try system.status(at: file)?.isRegular == true
-            else {
+            guard let (file, status) = try end(of: path, hasJournal: places.hasJournals), status.isRegular else {
                 continue
             }
             // It can be changed through another directory: a mount point, or a file with several names.
@@ -151,12 +146,34 @@ private struct Walk {
         }
     }
 
+    /// Watches everything that a path leads through, and compares its end with that which the system finds.
+    ///
+    /// - Returns: The path without links, and the status of what is there; `nil` if nothing is there.
+    private mutating func end(
+        of path: FilePath,
+        hasJournal: Bool = false
+    ) throws(SystemError) -> (path: FilePath, status: FileStatus)? {
+        let end = try follow(path, hasJournal: hasJournal)
+        let found: FileStatus?
+        do {
+            found = try system.status(at: path)
+        } catch  where error.isAboutPath {
+            return nil
+        }
+        let status = try end.flatMap { end throws(SystemError) in try system.status(at: end) }
+        guard found?.identity == status?.identity else {
+            throw SystemError(call: .watch, path: path, number: Errno.noSuchFileOrDirectory)
+        }
+        guard let end, let status else { return nil }
+        return (end, status)
+    }
+
     /// Watches everything that a path leads through.
     ///
     /// Each directory is watched before the next name is looked up in it, so that no change is missed.
     ///
     /// - Returns: The path without links; `nil` if nothing is there.
-    private mutating func follow(_ path: FilePath, _ journalSuffix: String = "") throws(SystemError) -> FilePath? {
+    private mutating func follow(_ path: FilePath, hasJournal: Bool) throws(SystemError) -> FilePath? {
         var directory: FilePath = "/"
         var rest = path.components.filter { $0 != "." }
         var links = 0
@@ -171,7 +188,7 @@ private struct Walk {
             let next = directory.appending(name)
             let parentRefusal = refusal
             let isAncestor = !rest.isEmpty
-            let journal = isAncestor || journalSuffix.isEmpty ? nil : name.adding(journalSuffix).bytes
+            let journal = hasJournal && !isAncestor ? name.adding(SettingsFile.journalSuffix).bytes : nil
             let names = DirectoryWatcher.Names(files: [name.bytes], journal: journal)
             refusal = try watch(Subject(path: directory, names: names), isAncestor: isAncestor)
             let status: FileStatus?
@@ -208,13 +225,10 @@ private struct Walk {
     /// - Throws: ``SystemError`` if another directory cannot be watched.
     @discardableResult
     private mutating func watch(_ subject: Subject, isAncestor: Bool = false) throws(SystemError) -> SystemError? {
-        let all = Subject(path: subject.path, names: DirectoryWatcher.Names(isEveryName: true))
-        guard watches[subject] == nil, watches[all] == nil else { return nil }
+        guard watches[subject] == nil else { return nil }
         do {
             watches[subject] = try DirectoryWatcher.shared
                 .watch(subject.path, for: subject.names, withoutWrites: isAncestor, system, handler: handler)
-        } catch  where error.number == Errno.noSuchFileOrDirectory {
-            // It was removed a moment ago, which a watch of its parent reports.
         } catch  where error.isAboutPath && (isAncestor || subject.names == DirectoryWatcher.Names()) {
             // A file, also one in the place of a directory, is watched by its parent.
             return error.number == Errno.notDirectory ? nil : error

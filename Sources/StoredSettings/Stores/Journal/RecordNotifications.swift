@@ -57,9 +57,11 @@ extension FileStore {
         let watch = PathWatch(file.system) { [file] in
             // The path of a process that has changed its root leads to the files of others.
             _ = try file.target()
-            return PathWatch.Places(files: [file.path], journalSuffix: SettingsFile.journalSuffix)
-        } look: { [weak self] in
-            self?.look(isFileChanged: $0)
+            return PathWatch.Places(files: [file.path], hasJournals: true)
+        } handler: { [weak self] isFileChanged in
+            guard let self else { return }
+            if isFileChanged { peek { $0.watch }?.arm() }
+            look(isFileChanged: isFileChanged)
         }
         let inherited = state.withLock { state in
             guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as PathWatch? }

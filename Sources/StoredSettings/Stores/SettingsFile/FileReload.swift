@@ -23,6 +23,8 @@ struct ReloadRequest {
     /// The contents in memory are based on it.
     let reading: SettingsFile.Reading?
     let hasBase: Bool
+    /// See ``FileStoreState/isFileRemembered``.
+    let isFileRemembered: Bool
     /// The last checkpoint through a journal that is lost, if values of it have to be taken over.
     let lastCheckpoint: LastCheckpoint?
 }
@@ -89,6 +91,7 @@ extension FileStoreState {
             isFirst: settings.reading == nil && settings.failure == nil,
             reading: settings.reading,
             hasBase: settings.hasBase,
+            isFileRemembered: isFileRemembered,
             lastCheckpoint: journal.stranded?.checkpoint
         )
     }
@@ -220,7 +223,7 @@ extension FileStoreState {
             if !failure.isUnknown { settings.hasBase = true }
         } else {
             if let failure = settings.failure {
-                if !failure.isTransient { effects.recoveries.append(failure.error) }
+                if let error = failure.reported { effects.recoveries.append(error) }
                 schedule.retryNow()
                 // A process that has committed nothing does not retry a failed checkpoint.
                 if !journal.journaled.isEmpty { effects.isCheckpointDue = true }
@@ -245,7 +248,7 @@ extension FileStoreState {
     ) {
         effects.close(settings.reading)
         // A missing file is written again.
-        if let failure = settings.failure, !failure.isTransient { effects.recoveries.append(failure.error) }
+        if let error = settings.failure?.reported { effects.recoveries.append(error) }
         (settings.reading, settings.editVersion, settings.failure) = (reading, editVersion, nil)
         settings.missingSince = nil
         // It must not retain the contents.
@@ -419,13 +422,16 @@ extension FileReloader {
                 reading.contents = [:]
                 return ReloadBase(contents: contents, reading: reading)
             }
-            guard try file.hasEvidence(in: request.journal) else { return ReloadBase(contents: [:]) }
+            let hasEvidence = try file.hasEvidence(in: request.journal)
+            // Another program may have moved it aside to write it anew.
+            let isRemembered = try !hasEvidence && request.isFileRemembered && file.hasDirectory()
+            guard hasEvidence || isRemembered else { return ReloadBase(contents: [:]) }
             let copy = lastGoodCopy()
-            let isUnknown = copy == nil && (request.reload == .everything || !request.hasBase)
+            let isUnknown = copy == nil && !isRemembered && (request.reload == .everything || !request.hasBase)
             let error = file.missingError(hasCopy: copy != nil, isUnknown: isUnknown)
             return ReloadBase(
                 contents: copy,
-                failure: ReadFailure(error: error, isMissing: true, isUnknown: isUnknown)
+                failure: ReadFailure(error: error, isMissing: true, isRemembered: isRemembered, isUnknown: isUnknown)
             )
         } catch {
             return failedBase(error, status, request)

@@ -205,6 +205,11 @@ package struct SettingsFile: Sendable {
         return journal.page[JournalHeader.checkpointedWord] != 0
     }
 
+    /// Whether the directory of the file exists.
+    func hasDirectory() throws -> Bool {
+        try system.status(at: target().directory)?.isDirectory == true
+    }
+
     /// Opens a file that a checkpoint has put in place, without reading its contents.
     ///
     /// The file was renamed some time after it was written. So the time of a later change differs from that of the

@@ -67,8 +67,12 @@ struct ReadFailure {
     var status: FileStatus?
     /// Whether another program may be in the middle of writing the file.
     var isTransient = false
+    /// The error that was reported: this one, unless it is transient, or that of an earlier attempt.
+    var reported: SettingsError?
     /// Whether the file is missing although it existed.
     var isMissing = false
+    /// Whether it is missing, and nothing but the contents in memory shows that it existed.
+    var isRemembered = false
     /// Whether the stored values may differ from those in memory, so that no change can be based on these.
     let isUnknown: Bool
 
