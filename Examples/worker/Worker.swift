@@ -49,7 +49,7 @@ struct Worker {
 
     private func run() async throws {
         // The handlers are installed before anything is shown.
-        let signals = Signals.received(SIGTERM, SIGINT, SIGHUP)
+        let signals = await Signals.received(SIGTERM, SIGINT, SIGHUP)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { await follow() }
             tasks.addTask { try await work() }

@@ -34,8 +34,13 @@ final class LayerSnapshot: Sendable {
         groups.first { $0.source == source }?.documents ?? []
     }
 
-    /// The errors of the files with several values and of the directories.
-    var problems: [SettingsError] { documents.compactMap(\.problem) + directoryProblems }
+    /// The errors of the files with several values, of the directories, and of secrets whose last good values are used.
+    ///
+    /// The settings report secrets that they cannot use.
+    var problems: [SettingsError] {
+        let secrets = secrets.filter { $0.value.text != nil }.sorted { $0.key.description < $1.key.description }
+        return documents.compactMap(\.problem) + directoryProblems + secrets.compactMap(\.value.problem)
+    }
 
     /// The error of a change of some keys if one of them is managed, whether or not its value can be used; otherwise
     /// `nil`.

@@ -110,7 +110,9 @@ extension Examination {
                 "the file has an access control list",
                 consequence:
                     "a checkpoint replaces the file without it, and the users and groups that it names lose access",
-                remedy: "share the file with a group instead (chgrp, chmod 660), and remove the list (setfacl -b)"
+                remedy:
+                    "share the file with a group instead (chgrp, chmod 660), and remove the list (setfacl -b), and that of "
+                    + "the directory for new files, if it has one (setfacl -k)"
             )
         )
     }

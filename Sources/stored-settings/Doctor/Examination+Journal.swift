@@ -158,6 +158,7 @@ extension Examination {
             default: ", \(count) changes that are not in the settings file yet"
             }
         }
+        guard !journal.isRetired else { return "" }
         guard journal.current == nil, !journal.lock.isHeld else { return ", changing all the time" }
         add(Finding(.journal, isError: true, .damagedJournal(path)))
         return ", the header is damaged"

@@ -18,7 +18,6 @@ extension Examination {
         let flags = OpenFlags.readOnly | OpenFlags.noFollow | OpenFlags.nonBlocking
         for (suffix, consequence) in [
             ("", noCheckpoint), (SettingsFile.journalSuffix, "no value can be stored"),
-            (SettingsFile.lockSuffix, noCheckpoint),
             (SettingsFile.lastGoodSuffix, "it keeps values that are replaced or removed later"),
         ] {
             let name = directory.name.adding(suffix)

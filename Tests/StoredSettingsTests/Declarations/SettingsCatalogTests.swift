@@ -176,7 +176,8 @@ struct SettingsCatalogTests {
             try setting.set(text: text)
             #expect(setting.isSet)
             #expect(setting.text == text, "\(setting.key)")
-            #expect(suite.storedValue(forKey: setting.key) == setting.base.defaultStoredValue, "\(setting.key)")
+            let base = setting.base.defaultStoredValue?.storedAsJSON
+            #expect(suite.storedValue(forKey: setting.key) == base, "\(setting.key)")
         }
     }
 

@@ -273,6 +273,36 @@ struct SecretFileTests {
     }
     #endif
 
+    @Test(
+        "the failure of a rotation is reported once, and the last good secret remains in use",
+        arguments: [true, false]
+    )
+    func failedRotation(isObserved: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/token"
+            try path.writeLayer("old")
+            let suite = SettingsSuite.inMemory(sources: [.secrets(directory: directory)], reporter: reporter)
+            let token = Setting("token", default: "", suite: suite, traits: .secret)
+            #expect(token.value == "old")
+            let observation = isObserved ? token.observe { _ in } : nil
+            try "\(directory)/.new".writeLayer("")
+            try Data([0xFF]).write(to: URL(fileURLWithPath: "\(directory)/.new"))
+            #expect(rename("\(directory)/.new", path) == 0)
+            await eventually("the failure is reported") {
+                _ = token.value
+                return reporter.errors.map(\.consequence) == ["its last good value is used"]
+            }
+            #expect(token.value == "old" && reporter.errors[0].location?.file == path)
+            #expect(SettingsCatalog(token).findProblems().errors.map(\.fact) == reporter.errors.map(\.fact))
+            try path.replaceFile(with: "new")
+            await eventually("the new secret is used, and the recovery is reported") {
+                token.value == "new" && reporter.recoveries.count == 1
+            }
+            #expect(reporter.errors.count == 1)
+            observation?.invalidate()
+        }
+    }
+
     @Test("a secret of more than 1 MiB is reported and not used, and other files are not read")
     func largest() async throws {
         try await withTemporaryDirectory { directory in

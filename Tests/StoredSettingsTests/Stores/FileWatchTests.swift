@@ -140,32 +140,6 @@ struct FileWatchTests {
         }
     }
 
-    @Test("a change is noticed below what looks like a link, and is none")
-    func magicLink() async throws {
-        try await withTemporaryDirectory { directory in
-            let (inside, outside) = (directory + "/inside", directory + "/outside")
-            for place in [inside, outside] {
-                try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
-            }
-            let descriptor = open(inside, O_RDONLY | O_DIRECTORY)
-            defer { close(descriptor) }
-            // The system finds the directory by its descriptor. The text of the link leads to another one from now on.
-            #expect(rename(inside, directory + "/moved") == 0 && rename(outside, inside) == 0)
-            try (directory + "/moved/settings.json").overwriteFile(with: #"{"n": 1}"#)
-            let suite = SettingsSuite(
-                fileAt: "/proc/self/fd/\(descriptor)/settings.json",
-                reporter: RecordingReporter()
-            )
-            let received = CallLog<Int>()
-            let observation = Setting("n", default: 0, suite: suite).observe { received.add($0.new) }
-            try await Task.sleep(for: .seconds(0.5))
-            try (directory + "/moved/settings.json").replaceFile(with: #"{"n": 2}"#)
-            await eventually("the value is received") { received.all.last == 2 }
-            observation.invalidate()
-            await suite.finish()
-        }
-    }
-
     @Test("an observation creates no directory")
     func createsNoDirectory() async throws {
         try await withTemporaryDirectory { directory in

@@ -216,6 +216,14 @@ struct ReplacedJournalTests {
             }
             try stores[0].synchronize()
             for store in stores { #expect(store.contents() == ["a": 10, "b": 2, "c": 3]) }
+            guard isDirectory else { return }
+            // What the link has led to is whole, and can be used again.
+            let (left, reporter) = (makeStore(directory + "/r1/settings.json"), RecordingReporter())
+            let suite = SettingsSuite(store: left, reporter: reporter)
+            #expect(suite.snapshot() == ["a": 1, "b": 2])
+            try await suite.setStoredValue(4, forKey: "d")
+            #expect(makeStore(directory + "/r1/settings.json").contents() == ["a": 1, "b": 2, "d": 4])
+            #expect(reporter.errors.isEmpty)
         }
     }
 

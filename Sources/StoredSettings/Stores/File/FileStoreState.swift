@@ -313,7 +313,7 @@ extension FileStoreState {
         } catch {
             var error = file.writeError(error)
             error.consequence =
-                "the journal or the last good copy is readable by users without access to the settings file"
+                "users without access to the settings file may be able to read the journal or the last good copy"
             effects.errors.append(error)
         }
     }
@@ -456,7 +456,8 @@ extension FileStoreState {
     }
 
     mutating func reportDamage(_ journal: Journal) {
-        effects.errors.append(.damagedJournal(journal.file.path))
+        // One that another journal had replaced has all its records, in an epoch that it does not know.
+        if !journal.isRetired { effects.errors.append(.damagedJournal(journal.file.path)) }
         effects.needsRepair = true
     }
 

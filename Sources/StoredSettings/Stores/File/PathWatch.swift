@@ -130,42 +130,22 @@ private struct Walk {
         (self.system, self.handler) = (system, handler)
     }
 
-    /// - Throws: ``SystemError`` if the system has no such events, its limit of watches is reached, a directory cannot be
-    ///   watched, or a path leads elsewhere through what only looks like a link, such as `/proc/1/root`.
+    /// - Throws: ``SystemError`` if the system has no such events, its limit of watches is reached, or a directory cannot be
+    ///   watched.
     mutating func watch(_ places: PathWatch.Places) throws(SystemError) {
         for path in places.directories {
-            guard let (directory, status) = try end(of: path), status.isDirectory else { continue }
+            guard let directory = try follow(path), try system.status(at: directory)?.isDirectory == true else {
+                continue
+            }
             try watch(Subject(path: directory, names: DirectoryWatcher.Names(isEveryName: true)))
         }
         for path in places.files {
-            guard let (file, status) = try end(of: path, hasJournal: places.hasJournals), status.isRegular else {
-                continue
-            }
+            guard let file = try follow(path, hasJournal: places.hasJournals),
+                try system.status(at: file)?.isRegular == true
+            else { continue }
             // It can be changed through another directory: a mount point, or a file with several names.
             try watch(Subject(path: file))
         }
-    }
-
-    /// Watches everything that a path leads through, and compares its end with that which the system finds.
-    ///
-    /// - Returns: The path without links, and the status of what is there; `nil` if nothing is there.
-    private mutating func end(
-        of path: FilePath,
-        hasJournal: Bool = false
-    ) throws(SystemError) -> (path: FilePath, status: FileStatus)? {
-        let end = try follow(path, hasJournal: hasJournal)
-        let found: FileStatus?
-        do {
-            found = try system.status(at: path)
-        } catch  where error.isAboutPath {
-            return nil
-        }
-        let status = try end.flatMap { end throws(SystemError) in try system.status(at: end) }
-        guard found?.identity == status?.identity else {
-            throw SystemError(call: .watch, path: path, number: Errno.noSuchFileOrDirectory)
-        }
-        guard let end, let status else { return nil }
-        return (end, status)
     }
 
     /// Watches everything that a path leads through.
@@ -173,7 +153,7 @@ private struct Walk {
     /// Each directory is watched before the next name is looked up in it, so that no change is missed.
     ///
     /// - Returns: The path without links; `nil` if nothing is there.
-    private mutating func follow(_ path: FilePath, hasJournal: Bool) throws(SystemError) -> FilePath? {
+    private mutating func follow(_ path: FilePath, hasJournal: Bool = false) throws(SystemError) -> FilePath? {
         var directory: FilePath = "/"
         var rest = path.components.filter { $0 != "." }
         var links = 0
