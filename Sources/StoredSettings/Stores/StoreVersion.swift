@@ -173,10 +173,12 @@ extension StoreVersion {
         return isLookDue.exchange(false, ordering: .acquiring)
     }
 
+    /// Makes the contents in memory the last ones, and releases the page.
     func close() {
         address.store(UInt64(UInt(bitPattern: words + 1)), ordering: .releasing)
         seen.store(0, ordering: .releasing)
         invalidate()
+        window.withLock { $0?.hide() }
     }
 }
 

@@ -160,10 +160,16 @@ struct PageWindow: ~Copyable {
         if page === new, SharedPage.load(at: address(ofWord: word)) == new[word] { return false }
         page = nil
         guard new.map(over: start) else {
-            _ = SystemCalls.mapZeros(at: UInt(bitPattern: start), SharedPage.size)
+            hide()
             return nil
         }
         page = new
         return true
+    }
+
+    /// Shows zeros, and releases the page.
+    mutating func hide() {
+        _ = SystemCalls.mapZeros(at: UInt(bitPattern: start), SharedPage.size)
+        page = nil
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import StoredSettingsTesting
 import TestSupport
 import Testing
@@ -18,6 +19,38 @@ struct FinishedSuiteTests {
         suite = SettingsSuite(store: store, reporter: reporter)
         port = Setting("port", default: 1, suite: suite)
     }
+
+    #if os(Linux)
+    /// The number of descriptors and mappings of files in a directory.
+    private func countFiles(in directory: String) throws -> Int {
+        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+        let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").map { link(number: $0) }
+        return (maps.split(separator: "\n").map(String.init) + links).count { $0.contains(directory) }
+    }
+
+    private func link(number: String) -> String {
+        do {
+            return try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + number)
+        } catch {
+            // Another test has closed it.
+            return ""
+        }
+    }
+
+    @Test("a suite that is in use releases its files when it is finished, and its settings have the last values")
+    func releasesFiles() async throws {
+        try await withTemporaryDirectory { directory in
+            let suite = SettingsSuite(fileAt: directory + "/settings.json", reporter: reporter)
+            let port = Setting("port", default: 1, suite: suite)
+            try await port.set(2)
+            #expect(port.value == 2)
+            #expect(try countFiles(in: directory) > 1)
+            await suite.finish()
+            #expect(try countFiles(in: directory) == 0)
+            #expect(port.value == 2)
+        }
+    }
+    #endif
 
     @Test("after finishing, synchronize throws if values could not be saved, and checkpoint always throws")
     func afterFinishing() throws {
