@@ -86,6 +86,21 @@ struct PathTests {
         }
     }
 
+    @Test("a suite does not claim to be durable below a link that leads to nothing", arguments: ["link", "link/below"])
+    func danglingLink(name: String) async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.createSymbolicLink(atPath: directory + "/link", withDestinationPath: "missing")
+            let path = "\(directory)/\(name)/settings.json"
+            let suite = SettingsSuite(fileAt: path, reporter: RecordingReporter())
+            #expect(suite.persistence == .readOnly(path: path, reason: "No such file or directory"))
+            #expect(settingsError { try suite.setStoredValue(1, forKey: "a") }?.code == .writeFailed)
+            try FileManager.default.createDirectory(atPath: directory + "/missing", withIntermediateDirectories: false)
+            try await suite.setStoredValue(1, forKey: "a")
+            #expect(suite.persistence == .durable(path: path))
+            await suite.finish()
+        }
+    }
+
     @Test(
         "a path that cannot name a file stores nothing and reports it",
         arguments: ["\0", "/x\0.journal", "/..", "/.", "/"]

@@ -239,6 +239,10 @@ package struct SettingsFile: Sendable {
         var directory = try target().directory
         // A missing directory is created, so the nearest existing directory has to be writable.
         while try system.status(at: directory) == nil, directory != directory.directory {
+            // No directory can be created in the place of a link that leads to nothing.
+            guard try system.status(at: directory, followingLinks: false) == nil else {
+                throw SystemError(call: .makeDirectory, path: directory, number: Errno.noSuchFileOrDirectory)
+            }
             directory = directory.directory
         }
         try system.checkWritable(directory)
