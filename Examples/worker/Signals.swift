@@ -12,7 +12,7 @@ enum Signals {
         for number in numbers {
             let source = DispatchSource.makeSignalSource(signal: number)
             source.setEventHandler { continuation.yield(number) }
-            // A signal that is ignored before the source is registered would be lost.
+            // Until the source is registered, the signal is lost. So nothing is shown before.
             await withCheckedContinuation { registration in
                 source.setRegistrationHandler { registration.resume() }
                 signal(number, SIG_IGN)

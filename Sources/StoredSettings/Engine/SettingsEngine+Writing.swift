@@ -414,7 +414,8 @@ extension SettingsEngine {
         let isAnyPending = state.withLock(\.pendingWrites.isFlushNeeded)
         do {
             try commit()
-        } catch let error as SettingsError where isAnyPending && error.code.isRejection {
+        } catch let error as SettingsError where error.code.isRejection {
+            guard isAnyPending || state.withLock(\.pendingWrites.isFlushNeeded) else { throw error }
             // Another thread may have dropped or saved them already.
             dropRejected()
             try commit()
@@ -443,8 +444,8 @@ extension SettingsEngine {
                     drop(UnmetWrites(key: keys.last, keys: keys, error: reason ?? error), upTo: pending.version)
                 }
             } catch {
-                // It may be saved later, like the others.
-                return
+                // It may be saved later, and so may the others, unless it has to meet a requirement and the contents are unknown.
+                if !isRestricted { return }
             }
         }
     }

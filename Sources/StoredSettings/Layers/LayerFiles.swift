@@ -185,18 +185,16 @@ extension LayerFiles {
     /// Watches what the paths lead through now, and looks at the files.
     private func follow() {
         for suite in suites.withLock(\.self) { suite.watch() }
-        let new = PathWatch(system) { [weak self] in
-            self?.loader.withLock(\.places) ?? PathWatch.Places()
-        } handler: { [weak self] _ in
-            // A look may run the code of observers, which must not keep other events waiting.
-            self?.lookAgain(after: 0)
-        }
         let (watch, inherited) = state.withLock { state in
-            guard let watch = state.watch, !watch.isInherited else {
-                defer { state.watch = new }
-                return (new, state.watch)
+            if let watch = state.watch, !watch.isInherited { return (watch, nil as PathWatch?) }
+            let watch = PathWatch(system) { [weak self] in
+                self?.loader.withLock(\.places) ?? PathWatch.Places()
+            } handler: { [weak self] _ in
+                // A look may run the code of observers, which must not keep other events waiting.
+                self?.lookAgain(after: 0)
             }
-            return (watch, nil)
+            defer { state.watch = watch }
+            return (watch, state.watch)
         }
         _ = consume inherited
         watch.arm()

@@ -488,10 +488,11 @@ extension SystemCalls {
         #if canImport(Darwin)
         return nil
         #else
+        let descriptor = queue.descriptor
         // The system ignores a negative descriptor, and would wait forever.
-        guard queue.isOpen else { return nil }
+        guard descriptor >= 0 else { return nil }
         var requests = [
-            pollfd(fd: queue.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: mounts?.descriptor ?? -1, events: Int16(POLLPRI), revents: 0),
         ]
         // The call fails only when it is interrupted. The caller then finds no events, and waits again.

@@ -271,7 +271,7 @@ extension Examination {
                 Finding(
                     .file,
                     isError: true,
-                    file.missingError(hasCopy: hasCopy, isUnknown: !hasCopy),
+                    file.missingError(hasCopy: hasCopy, isUnknown: !hasCopy, isAlone: false),
                     repair: hasCopy ? .restore : nil
                 )
             )

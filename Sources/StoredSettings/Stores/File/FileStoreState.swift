@@ -212,15 +212,9 @@ extension FileStoreState {
         }
         if failure.isMissing {
             guard status == nil else { return true }
-            return try !file.hasEvidence(in: journal.journal) && !(isFileRemembered && file.hasDirectory())
+            return try !file.isMissed(journal.journal, isRemembered: settings.isRemembered)
         }
         return failure.isRetryable || failure.status != status
-    }
-
-    /// Whether this process has the contents of a file that had no journal, so that nothing else may show that it existed.
-    var isFileRemembered: Bool {
-        settings.failure?.isRemembered
-            ?? (settings.reading != nil && journal.journal == nil && journal.position.epoch == 0)
     }
 
     /// Whether a file that existed may be missing only for a moment: some editors move it aside before they write it.
@@ -270,14 +264,15 @@ extension FileStoreState {
     ///
     /// Reports it once per failure and state of the file.
     mutating func note(_ failure: ReadFailure) {
-        let isKnown = settings.failure?.isSame(as: failure) ?? false
-        let reported = failure.isTransient ? settings.failure?.reported : failure.error
+        let known = settings.failure
         settings.failure = failure
-        settings.failure?.reported = reported
+        settings.failure?.reported = known?.reported
         if failure.isTransient {
             effects.isUnsettled = true
-        } else if !isKnown, !failure.error.isChangedRoot {
+        } else if known?.isSame(as: failure) != true, !failure.error.isChangedRoot {
+            if let error = known?.reported { effects.recoveries.append(error) }
             effects.errors.append(failure.error)
+            settings.failure?.reported = failure.error
         }
     }
 
@@ -506,7 +501,10 @@ extension FileStoreState {
     ///
     /// - Returns: Whether it is another journal, so that everything has to be read again.
     mutating func adopt(_ found: Journal) -> Bool {
-        journal.adopt(found) { [contents] in contents[$0] }
+        let isFirst = journal.journal == nil
+        guard journal.adopt(found, value: { [contents] in contents[$0] }) else { return false }
+        if !isFirst { settings.isRemembered = false }
+        return true
     }
 
     /// Looks for the journal at the path if the known one was truncated, or its records are in another one.

@@ -23,8 +23,8 @@ struct ReloadRequest {
     /// The contents in memory are based on it.
     let reading: SettingsFile.Reading?
     let hasBase: Bool
-    /// See ``FileStoreState/isFileRemembered``.
-    let isFileRemembered: Bool
+    /// See ``SettingsFileState/isRemembered``.
+    let isRemembered: Bool
     /// The last checkpoint through a journal that is lost, if values of it have to be taken over.
     let lastCheckpoint: LastCheckpoint?
 }
@@ -91,7 +91,7 @@ extension FileStoreState {
             isFirst: settings.reading == nil && settings.failure == nil,
             reading: settings.reading,
             hasBase: settings.hasBase,
-            isFileRemembered: isFileRemembered,
+            isRemembered: settings.isRemembered && (usable != nil || journal.position.epoch == 0),
             lastCheckpoint: journal.stranded?.checkpoint
         )
     }
@@ -250,7 +250,7 @@ extension FileStoreState {
         // A missing file is written again.
         if let error = settings.failure?.reported { effects.recoveries.append(error) }
         (settings.reading, settings.editVersion, settings.failure) = (reading, editVersion, nil)
-        settings.missingSince = nil
+        (settings.missingSince, settings.isRemembered) = (nil, true)
         // It must not retain the contents.
         settings.reading?.contents = [:]
         if !reading.isCertain { effects.isUnsettled = true }
@@ -401,13 +401,14 @@ struct FileReloader {
 extension FileReloader {
     /// Reads the settings file, or the last good copy.
     private func readBase(_ request: ReloadRequest) -> ReloadBase {
-        // A process that has no contents yet waits a moment for an editor to finish.
-        var attemptsLeft = request.isFirst ? Int(SettingsFileState.settlingTime / Self.pause) : 0
+        // A process waits a moment for an editor to finish, if it has no contents yet, or has to follow a new journal.
+        var attemptsLeft = Int(SettingsFileState.settlingTime / Self.pause)
+        let isNew = request.reload == .everything && request.reading != nil
         while true {
             let base = readBaseOnce(request)
-            guard let failure = base.failure, failure.isTransient || failure.isMissing, attemptsLeft > 0 else {
-                return base
-            }
+            guard let failure = base.failure, attemptsLeft > 0,
+                request.isFirst && failure.isTransient || (request.isFirst || isNew) && failure.isMissing
+            else { return base }
             attemptsLeft -= 1
             SystemCalls.sleep(seconds: Self.pause)
         }
@@ -422,16 +423,16 @@ extension FileReloader {
                 reading.contents = [:]
                 return ReloadBase(contents: contents, reading: reading)
             }
-            let hasEvidence = try file.hasEvidence(in: request.journal)
-            // Another program may have moved it aside to write it anew.
-            let isRemembered = try !hasEvidence && request.isFileRemembered && file.hasDirectory()
-            guard hasEvidence || isRemembered else { return ReloadBase(contents: [:]) }
+            guard try file.isMissed(request.journal, isRemembered: request.isRemembered) else {
+                return ReloadBase(contents: [:])
+            }
             let copy = lastGoodCopy()
-            let isUnknown = copy == nil && !isRemembered && (request.reload == .everything || !request.hasBase)
-            let error = file.missingError(hasCopy: copy != nil, isUnknown: isUnknown)
+            let isUnknown =
+                copy == nil && !request.isRemembered && (request.reload == .everything || !request.hasBase)
+            let error = file.missingError(hasCopy: copy != nil, isUnknown: isUnknown, isAlone: request.journal == nil)
             return ReloadBase(
                 contents: copy,
-                failure: ReadFailure(error: error, isMissing: true, isRemembered: isRemembered, isUnknown: isUnknown)
+                failure: ReadFailure(error: error, isMissing: true, isUnknown: isUnknown)
             )
         } catch {
             return failedBase(error, status, request)

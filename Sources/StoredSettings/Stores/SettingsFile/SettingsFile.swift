@@ -194,15 +194,17 @@ package struct SettingsFile: Sendable {
             .map { SettingsError.Location(file: path.description, line: $0.line, column: $0.column) }
     }
 
-    /// Whether the disk shows that there was a settings file: a last good copy, or a journal that has recorded a
-    /// checkpoint.
+    /// Whether a missing file was not removed for good: the disk shows that it existed, by a last good copy or a journal that has
+    /// recorded a checkpoint, or this process remembers it, and may not have missed a removal of everything.
     ///
-    /// Every process obtains the same result, whether or not it has read the file.
-    func hasEvidence(in journal: Journal?) throws -> Bool {
-        let journalPath = try journalPath()
+    /// - Parameters:
+    ///   - journal: The known journal; `nil` if there is none.
+    ///   - isRemembered: See ``SettingsFileState/isRemembered``.
+    func isMissed(_ journal: Journal?, isRemembered: Bool) throws -> Bool {
         if try hasLastGood() { return true }
-        guard let journal, try journal.place(at: journalPath) != .elsewhere else { return false }
-        return journal.page[JournalHeader.checkpointedWord] != 0
+        guard let journal else { return try isRemembered && hasDirectory() }
+        guard try journal.place(at: journalPath()) != .elsewhere else { return false }
+        return isRemembered || journal.page[JournalHeader.checkpointedWord] != 0
     }
 
     /// Whether the directory of the file exists.
@@ -459,7 +461,13 @@ extension SettingsFile {
     }
 
     /// The error for a settings file that is missing although it existed.
-    package func missingError(hasCopy: Bool, isUnknown: Bool) -> SettingsError {
+    ///
+    /// - Parameters:
+    ///   - hasCopy: Whether the values of the last good copy are used.
+    ///   - isUnknown: Whether its values are unknown.
+    ///   - isAlone: Whether there is no journal, so that no checkpoint is made.
+    /// - Returns: The error.
+    package func missingError(hasCopy: Bool, isUnknown: Bool, isAlone: Bool) -> SettingsError {
         let name = path.name
         let (consequence, remedy) =
             if hasCopy {
@@ -467,6 +475,8 @@ extension SettingsFile {
                     "the values of \(name).last-good are used, and the next checkpoint writes the file again",
                     "to start over, write {} to \(name), or also remove \(name).last-good and \(name).journal"
                 )
+            } else if !isUnknown, isAlone {
+                ("the values that were read last are used", "restore \(name), or write {} to it to start over")
             } else if !isUnknown {
                 (
                     "the values that were read last are used, and the next checkpoint writes the file again",
@@ -485,7 +495,7 @@ extension SettingsFile {
             remedy: remedy,
             location: SettingsError.Location(file: path.description)
         )
-        error.isCorrectedByCheckpoint = hasCopy || !isUnknown
+        error.isCorrectedByCheckpoint = hasCopy || !isUnknown && !isAlone
         return error
     }
 

@@ -15,6 +15,10 @@ struct SettingsFileState {
     var overridden: [String: StoredValue?] = [:]
     /// Earlier values of keys.
     var lastGood = LastGoodValues()
+    /// Whether the contents in memory are those of a file that was read, and the journal was not lost since.
+    ///
+    /// So they remain in use while another program has moved the file aside.
+    var isRemembered = false
     /// Whether the contents are based on a settings file, on its last good copy, or on a suite that never had a file.
     var hasBase = false
     /// The error that prevents reading the file.
@@ -54,6 +58,7 @@ struct SettingsFileState {
     /// Records the file that was read successfully, or that there is none.
     mutating func accept(_ reading: SettingsFile.Reading?, _ page: SharedPage?) {
         (self.reading, failure, hasBase, editVersion) = (reading, nil, true, nil)
+        isRemembered = reading != nil
         if let page, let written = WrittenFile(in: page), written.isUnchanged(reading?.status, in: page) {
             editVersion = written.editVersion
         }
@@ -71,8 +76,6 @@ struct ReadFailure {
     var reported: SettingsError?
     /// Whether the file is missing although it existed.
     var isMissing = false
-    /// Whether it is missing, and nothing but the contents in memory shows that it existed.
-    var isRemembered = false
     /// Whether the stored values may differ from those in memory, so that no change can be based on these.
     let isUnknown: Bool
 
