@@ -194,12 +194,14 @@ package struct SettingsFile: Sendable {
             .map { SettingsError.Location(file: path.description, line: $0.line, column: $0.column) }
     }
 
-    /// Whether a missing file was not removed for good: the disk shows that it existed, by a last good copy or a journal that has
-    /// recorded a checkpoint, or this process remembers it, and may not have missed a removal of everything.
+    /// Whether a missing file may come back: the disk shows that it existed, by a last good copy or a journal that has recorded a
+    /// checkpoint, or this process remembers it, and neither its directory nor the known journal is gone.
     ///
     /// - Parameters:
     ///   - journal: The known journal; `nil` if there is none.
     ///   - isRemembered: See ``SettingsFileState/isRemembered``.
+    /// - Returns: Whether the last contents remain in use. Otherwise, there are none anymore.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if that cannot be found out.
     func isMissed(_ journal: Journal?, isRemembered: Bool) throws -> Bool {
         if try hasLastGood() { return true }
         guard let journal else { return try isRemembered && hasDirectory() }
