@@ -241,6 +241,23 @@ struct MissingFileTests {
         }
     }
 
+    @Test("the values of a file are not those of another directory", arguments: [true, false])
+    func otherDirectory(hasJournal: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            for name in ["first", "second"] { #expect(mkdir("\(directory)/\(name)", 0o700) == 0) }
+            try "\(directory)/first/settings.json".overwriteFile(with: #"{"port": 1}"#)
+            if hasJournal { try makeStore("\(directory)/second/settings.json").commit { $0["host"] = "a" } }
+            #expect(symlink("first", directory + "/current") == 0)
+            let suite = suite(directory + "/current/settings.json")
+            #expect(suite.storedValue(forKey: "port") == 1)
+            #expect(symlink("second", directory + "/new") == 0)
+            #expect(rename(directory + "/new", directory + "/current") == 0)
+            await eventually("the other directory is used") { suite.storedValue(forKey: "port") == nil }
+            #expect(suite.snapshot() == (hasJournal ? ["host": "a"] : [:]))
+            await suite.finish()
+        }
+    }
+
     @Test("the values remain in use if a file without a journal is broken and then removed, and both are reported")
     func brokenAndRemoved() async throws {
         try await withSettingsPath { path in

@@ -212,7 +212,7 @@ extension FileStoreState {
         }
         if failure.isMissing {
             guard status == nil else { return true }
-            return try !file.isMissed(journal.journal, isRemembered: settings.isRemembered)
+            return try !file.isMissed(journal.journal, rememberedIn: settings.rememberedPlace)
         }
         return failure.isRetryable || failure.status != status
     }
@@ -503,7 +503,7 @@ extension FileStoreState {
     mutating func adopt(_ found: Journal) -> Bool {
         let isFirst = journal.journal == nil
         guard journal.adopt(found, value: { [contents] in contents[$0] }) else { return false }
-        if !isFirst { settings.isRemembered = false }
+        if !isFirst { settings.rememberedPlace = nil }
         return true
     }
 

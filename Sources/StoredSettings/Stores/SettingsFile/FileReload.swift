@@ -23,8 +23,8 @@ struct ReloadRequest {
     /// The contents in memory are based on it.
     let reading: SettingsFile.Reading?
     let hasBase: Bool
-    /// See ``SettingsFileState/isRemembered``.
-    let isRemembered: Bool
+    /// See ``SettingsFileState/rememberedPlace``.
+    let rememberedPlace: FileIdentity?
     /// The last checkpoint through a journal that is lost, if values of it have to be taken over.
     let lastCheckpoint: LastCheckpoint?
 }
@@ -91,7 +91,7 @@ extension FileStoreState {
             isFirst: settings.reading == nil && settings.failure == nil,
             reading: settings.reading,
             hasBase: settings.hasBase,
-            isRemembered: settings.isRemembered && (usable != nil || journal.position.epoch == 0),
+            rememberedPlace: usable != nil || journal.position.epoch == 0 ? settings.rememberedPlace : nil,
             lastCheckpoint: journal.stranded?.checkpoint
         )
     }
@@ -230,6 +230,7 @@ extension FileStoreState {
             }
             if let status = base.reading?.status { adjustPermissions(to: status) }
             settings.accept(base.reading, journal.journal?.page)
+            settings.rememberedPlace = base.reading == nil ? nil : file.lastDirectory
             if base.reading?.isCertain == false { effects.isUnsettled = true }
         }
         settings.missingSince = nil
@@ -250,7 +251,7 @@ extension FileStoreState {
         // A missing file is written again.
         if let error = settings.failure?.reported { effects.recoveries.append(error) }
         (settings.reading, settings.editVersion, settings.failure) = (reading, editVersion, nil)
-        (settings.missingSince, settings.isRemembered) = (nil, true)
+        (settings.missingSince, settings.rememberedPlace) = (nil, file.lastDirectory)
         // It must not retain the contents.
         settings.reading?.contents = [:]
         if !reading.isCertain { effects.isUnsettled = true }
@@ -423,12 +424,14 @@ extension FileReloader {
                 reading.contents = [:]
                 return ReloadBase(contents: contents, reading: reading)
             }
-            guard try file.isMissed(request.journal, isRemembered: request.isRemembered) else {
+            guard try file.isMissed(request.journal, rememberedIn: request.rememberedPlace) else {
                 return ReloadBase(contents: [:])
             }
             let copy = lastGoodCopy()
-            let isUnknown =
-                copy == nil && !request.isRemembered && (request.reload == .everything || !request.hasBase)
+            // After a checkpoint, the file may have had values that this process has not read.
+            let isRemembered =
+                request.rememberedPlace != nil && request.journal?.page[JournalHeader.checkpointedWord] ?? 0 == 0
+            let isUnknown = copy == nil && (request.reload == .everything ? !isRemembered : !request.hasBase)
             let error = file.missingError(hasCopy: copy != nil, isUnknown: isUnknown, isAlone: request.journal == nil)
             return ReloadBase(
                 contents: copy,

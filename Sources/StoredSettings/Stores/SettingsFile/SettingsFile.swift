@@ -199,15 +199,20 @@ package struct SettingsFile: Sendable {
     ///
     /// - Parameters:
     ///   - journal: The known journal; `nil` if there is none.
-    ///   - isRemembered: See ``SettingsFileState/isRemembered``.
+    ///   - place: See ``SettingsFileState/rememberedPlace``.
     /// - Returns: Whether the last contents remain in use. Otherwise, there are none anymore.
     /// - Throws: ``SystemError`` or ``SettingsError`` if that cannot be found out.
-    func isMissed(_ journal: Journal?, isRemembered: Bool) throws -> Bool {
+    func isMissed(_ journal: Journal?, rememberedIn place: FileIdentity?) throws -> Bool {
         if try hasLastGood() { return true }
-        guard let journal else { return try isRemembered && hasDirectory() }
+        // The path may lead to another directory by now.
+        let isRemembered = try place != nil && system.status(at: target().directory)?.identity == place
+        guard let journal else { return isRemembered }
         guard try journal.place(at: journalPath()) != .elsewhere else { return false }
         return isRemembered || journal.page[JournalHeader.checkpointedWord] != 0
     }
+
+    /// The directory that the path was found to lead to last.
+    var lastDirectory: FileIdentity? { place.known.withLock(\.directory) }
 
     /// Whether the directory of the file exists.
     func hasDirectory() throws -> Bool {
@@ -244,7 +249,7 @@ package struct SettingsFile: Sendable {
         // A missing directory is created, so the nearest existing directory has to be writable.
         while try system.status(at: directory) == nil, directory != directory.directory {
             // No directory can be created in the place of a link that leads to nothing.
-            guard try system.status(at: directory, followingLinks: false) == nil else {
+            guard try system.status(at: directory, followingLinks: false)?.isLink != true else {
                 throw SystemError(call: .makeDirectory, path: directory, number: Errno.noSuchFileOrDirectory)
             }
             directory = directory.directory

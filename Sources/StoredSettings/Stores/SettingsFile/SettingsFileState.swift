@@ -15,10 +15,10 @@ struct SettingsFileState {
     var overridden: [String: StoredValue?] = [:]
     /// Earlier values of keys.
     var lastGood = LastGoodValues()
-    /// Whether the contents in memory are those of a file that was read, and the journal was not lost since.
+    /// The directory of the file whose contents are in memory; `nil` if there is none, or another journal was found since.
     ///
-    /// So they remain in use while another program has moved the file aside.
-    var isRemembered = false
+    /// The contents remain in use while another program has moved the file aside.
+    var rememberedPlace: FileIdentity?
     /// Whether the contents are based on a settings file, on its last good copy, or on a suite that never had a file.
     var hasBase = false
     /// The error that prevents reading the file.
@@ -58,7 +58,6 @@ struct SettingsFileState {
     /// Records the file that was read successfully, or that there is none.
     mutating func accept(_ reading: SettingsFile.Reading?, _ page: SharedPage?) {
         (self.reading, failure, hasBase, editVersion) = (reading, nil, true, nil)
-        isRemembered = reading != nil
         if let page, let written = WrittenFile(in: page), written.isUnchanged(reading?.status, in: page) {
             editVersion = written.editVersion
         }
