@@ -128,7 +128,7 @@ struct HeldValuesTests {
             #expect(seen.withLock { $0 } == [[60, 70], [60, 70]])
             #expect(pool.$least.explain().problem == nil)
             #expect(reporter.errors.count == 1)
-            #expect(reporter.recoveries.map(\.code) == [.requirementNotMet])
+            await eventually("the recovery is reported") { reporter.recoveries.map(\.code) == [.requirementNotMet] }
             withExtendedLifetime(observations) {}
         }
     }
