@@ -50,8 +50,10 @@ struct FileKindTests {
 
     /// Creates a socket with a name in the file system.
     private func makeSocket(at path: String) throws -> CInt {
-        // The path of a socket has about 100 bytes at most, so the socket is moved to its directory.
-        let name = "/tmp/StoredSettings-\(UUID().uuidString)"
+        // The path of a socket has about 100 bytes at most, so it begins at the open directory.
+        let parent = open(String(path[..<path.lastIndex(of: "/")!]), O_RDONLY | O_DIRECTORY)
+        defer { close(parent) }
+        let name = "/proc/self/fd/\(parent)\(path[path.lastIndex(of: "/")!...])"
         let descriptor = socket(AF_UNIX, CLibrary.streamSocket, 0)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -62,7 +64,6 @@ struct FileKindTests {
             }
         }
         try #require(result == 0)
-        try #require(rename(name, path) == 0)
         return descriptor
     }
 

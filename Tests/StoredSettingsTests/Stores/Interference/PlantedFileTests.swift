@@ -248,9 +248,11 @@ struct PlantedFileTests {
         }
     }
 
-    /// Moves a new socket to a path, because the path of a socket has about 100 bytes at most.
+    /// Creates a socket at a path that begins at the open directory, because it has about 100 bytes at most.
     private func makeSocket(at path: String) throws {
-        let name = "/tmp/StoredSettings-\(UUID().uuidString)"
+        let parent = open(String(path[..<path.lastIndex(of: "/")!]), O_RDONLY | O_DIRECTORY)
+        defer { close(parent) }
+        let name = "/proc/self/fd/\(parent)\(path[path.lastIndex(of: "/")!...])"
         let socket = socket(AF_UNIX, CLibrary.streamSocket, 0)
         defer { close(socket) }
         var address = sockaddr_un()
@@ -262,8 +264,6 @@ struct PlantedFileTests {
             }
         }
         try #require(result == 0)
-        defer { unlink(name) }
-        try #require(rename(name, path) == 0)
     }
 
     @Test(
