@@ -88,7 +88,7 @@ enum Command: String {
     case become
     /// `changeRoot DIRECTORY`: makes a directory the root directory of the process.
     case changeRoot
-    /// `mountOver DIRECTORY OTHER`: mounts another directory over one, for this thread alone.
+    /// `mountOver DIRECTORY⇥OTHER`: mounts another directory over one, for this thread alone.
     case mountOver
     /// `standard`: makes the suite the standard one; answers the value of `port` and its source.
     case standard
@@ -147,8 +147,8 @@ enum Command: String {
         case .forkAndHold: try forkAndHold(suite, integer(suite, arguments), arguments.integer(1))
         case .exitInside: try exitInside(suite, integer(suite, arguments), arguments.integer(1))
         case .become: try become(user: arguments.integer(0), memberOf: arguments.integers(from: 1))
-        case .changeRoot: try changeRoot(to: arguments.text(0))
-        case .mountOver: try mount(arguments.text(1), over: arguments.text(0))
+        case .changeRoot: try changeRoot(to: arguments.paths[0])
+        case .mountOver: try mount(arguments.paths[1], over: arguments.paths[0])
         case .standard: return try standard(suite)
         case .memory: try useInMemorySuites()
         case .migrate: try migrate(suite, arguments)

@@ -82,6 +82,9 @@ struct Arguments {
         return words[index]
     }
 
+    /// The rest of the line, split at tabs: paths that may contain spaces.
+    var paths: [String] { words.joined(separator: " ").split(separator: "\t").map(String.init) }
+
     func integer(_ index: Int) throws -> Int {
         guard let integer = Int(try text(index)) else { throw Missing() }
         return integer

@@ -428,8 +428,10 @@ extension SettingsEngine {
     /// Those that were assigned together, or that a requirement connects, are saved together, or dropped together.
     private func dropRejected() {
         let pending = state.withLock(\.pendingWrites)
-        var rest = Set(pending.saved().keys)
-        while let key = rest.min() {
+        // Those without a requirement come first, because they can also be saved while the contents are unknown.
+        let (free, all) = (pending.saved(except: restrictedKeys).keys, pending.saved().keys)
+        var rest = Set(all)
+        for key in free.sorted() + all.sorted() where rest.contains(key) {
             var group = keys(connectedTo: key, in: pending)
             rest.subtract(group)
             let isRestricted = group.contains(where: isRestricted)
@@ -444,8 +446,8 @@ extension SettingsEngine {
                     drop(UnmetWrites(key: keys.last, keys: keys, error: reason ?? error), upTo: pending.version)
                 }
             } catch {
-                // It may be saved later, and so may the others, unless it has to meet a requirement and the contents are unknown.
-                if !isRestricted { return }
+                // It may be saved later, like the others.
+                return
             }
         }
     }

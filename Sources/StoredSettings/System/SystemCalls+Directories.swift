@@ -497,7 +497,7 @@ extension SystemCalls {
         ]
         // The call fails only when it is interrupted. The caller then finds no events, and waits again.
         _ = poll(&requests, nfds_t(requests.count), -1)
-        return queue.isOpen ? requests[1].revents & Int16(POLLPRI) != 0 : nil
+        return requests[1].revents & Int16(POLLPRI) != 0
         #endif
     }
 

@@ -93,7 +93,7 @@ struct ChangedRootTests {
             try await withProbe(at: place) { probe in
                 try await probe.expect("set n 1")
                 if use == .checkpointed { try await probe.expect("checkpoint") }
-                try await probe.expect("mountOver \(suite) \(root + suite)")
+                try await probe.expect("mountOver \(suite)\t\(root + suite)")
                 let last = try await setUntilRefused(probe, after: 1)
                 try await probe.expect("get n", prints: "\(last)")
                 try await probe.expect("synchronize", prints: "error writeFailed")

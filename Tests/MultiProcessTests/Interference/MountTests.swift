@@ -101,7 +101,6 @@ struct MountTests {
             try await withProbe(at: place, Mounts.launch(after: "{ (\(mount)) </dev/null >/dev/null 2>&1 & }")) {
                 probe in
                 try await probe.watch("n", from: 0)
-                try await Task.sleep(for: .seconds(0.5))
                 try "\(directory)/mount".overwriteFile(with: "")
                 try await probe.expect(prints: "n is 2")
             }

@@ -154,6 +154,22 @@ struct MissingFileTests {
         return suite
     }
 
+    /// Runs a body with a suite whose file has the port 1 and no journal, and with the ports that an observer receives.
+    private func withObservedPort(
+        _ body: (_ path: String, SettingsSuite, Setting<Int>, _ received: CallLog<Int>) async throws -> Void
+    ) async throws {
+        try await withSettingsPath { path in
+            try path.overwriteFile(with: #"{"port": 1}"#)
+            let suite = suite(path)
+            let port = Setting("port", default: 0, suite: suite)
+            let received = CallLog<Int>()
+            let observation = port.observe { received.add($0.new) }
+            try await body(path, suite, port, received)
+            observation.invalidate()
+            await suite.finish()
+        }
+    }
+
     @Test("a new process uses the last good copy, and its checkpoint restores the file")
     func newProcess() async throws {
         try await withSettingsPath { path in
@@ -190,12 +206,7 @@ struct MissingFileTests {
 
     @Test("a stream keeps the value of a file that is moved aside and generated anew, and the missing file is reported")
     func generatedAnew() async throws {
-        try await withSettingsPath { path in
-            try path.overwriteFile(with: #"{"port": 1}"#)
-            let suite = suite(path)
-            let port = Setting("port", default: 0, suite: suite)
-            let received = CallLog<Int>()
-            let observation = port.observe { received.add($0.new) }
+        try await withObservedPort { path, suite, port, received in
             #expect(rename(path, path + "~") == 0)
             await eventually("the missing file is reported") { reporter.errors.map(\.code) == [.readFailed] }
             #expect(port.value == 1 && received.all.isEmpty)
@@ -211,8 +222,6 @@ struct MissingFileTests {
             #expect(port.value == 2)
             try await suite.checkpoint()
             #expect(try stored(at: path) == ["host": "a", "port": 2])
-            observation.invalidate()
-            await suite.finish()
         }
     }
 
@@ -260,12 +269,7 @@ struct MissingFileTests {
 
     @Test("the values remain in use if a file without a journal is broken and then removed, and both are reported")
     func brokenAndRemoved() async throws {
-        try await withSettingsPath { path in
-            try path.overwriteFile(with: #"{"port": 1}"#)
-            let suite = suite(path)
-            let port = Setting("port", default: 0, suite: suite)
-            let received = CallLog<Int>()
-            let observation = port.observe { received.add($0.new) }
+        try await withObservedPort { path, suite, port, received in
             try path.replaceFile(with: "{")
             await eventually("the broken file is reported") { reporter.errors.map(\.code) == [.malformedFile] }
             try FileManager.default.removeItem(atPath: path)
@@ -278,8 +282,6 @@ struct MissingFileTests {
                 reporter.recoveries.map(\.code) == [.malformedFile, .readFailed]
             }
             #expect(received.all == [2])
-            observation.invalidate()
-            await suite.finish()
         }
     }
 
@@ -304,6 +306,29 @@ struct MissingFileTests {
                 await suite.finish()
                 #expect(!FileManager.default.fileExists(atPath: path))
             }
+        }
+    }
+
+    /// Writes down what is reported, in order.
+    private final class OrderedReporter: SettingsReporter {
+        let log = CallLog<String>()
+        func report(_ error: SettingsError) { log.add("error") }
+        func reportRecovery(from error: SettingsError) { log.add("recovery") }
+    }
+
+    @Test("a missing file that the last checkpoint writes again is reported before its recovery")
+    func lastCheckpoint() async throws {
+        try await withSettingsPath { path in
+            try await makeFile(path).finish()
+            let reporter = OrderedReporter()
+            let suite = SettingsSuite(store: makeStore(path), reporter: reporter)
+            try await suite.setStoredValue(42, forKey: "counter")
+            try FileManager.default.removeItem(atPath: path)
+            try await suite.setStoredValue(43, forKey: "counter")
+            try await suite.checkpoint()
+            await suite.finish()
+            #expect(reporter.log.all == ["error", "recovery"])
+            #expect(try stored(at: path) == ["counter": 43])
         }
     }
 

@@ -40,7 +40,7 @@ struct Checkpoints {
     }
 
     private func report(_ error: SettingsError) {
-        store.perform(Effects(errors: [error]))
+        store.perform(Effects([(error, isSettled: false)]))
     }
 }
 
@@ -90,7 +90,9 @@ extension Checkpoints {
         // A set from here on schedules another checkpoint.
         schedule.isScheduled.clear()
         do {
-            guard !isCheckpointed else { return store.perform(Effects(recoveries: schedule.noteSuccess().settled)) }
+            guard !isCheckpointed else {
+                return store.perform(Effects(schedule.noteSuccess().settled.map { ($0, isSettled: true) }))
+            }
             store.look()
             store.findLastGoodValues()
             let isMade = try FileHandle.reopening {
@@ -199,8 +201,8 @@ struct Checkpointer {
         }
         try checkpointer.run()
         let (new, settled) = store.schedule.noteSuccess(checkpointer.problems)
-        checkpointer.effects.errors += new
-        checkpointer.effects.recoveries += settled
+        for error in settled { checkpointer.effects.reportRecovery(from: error) }
+        for error in new { checkpointer.effects.report(error) }
     }
 
     private mutating func run() throws {

@@ -5,9 +5,8 @@ import Synchronization
 /// What a store does after it has released its locks.
 struct Effects {
     var deliveries: [StoreDelivery] = []
-    var errors: [SettingsError] = []
-    /// The errors that were reported before and are settled.
-    var recoveries: [SettingsError] = []
+    /// The errors to report, and those that were reported and are settled, in order.
+    private(set) var reports: [(error: SettingsError, isSettled: Bool)]
     /// Retained until the locks are released: releasing the last reference to an observer closes the store.
     var observers: [any StoreObserver] = []
     /// Files that are no longer used, and are closed after the locks are released.
@@ -24,11 +23,14 @@ struct Effects {
     /// Whether the file was looked at, and no event reports when it changes or can be read.
     var mustLookLater = false
 
+    init(_ reports: [(error: SettingsError, isSettled: Bool)] = []) {
+        self.reports = reports
+    }
+
     /// Moves the effects of a later operation here.
     mutating func take(_ later: inout Effects) {
         deliveries += later.deliveries
-        errors += later.errors
-        recoveries += later.recoveries
+        reports += later.reports
         observers += later.observers
         files += later.files
         isUnsettled = isUnsettled || later.isUnsettled
@@ -38,6 +40,12 @@ struct Effects {
         mustLookLater = mustLookLater || later.mustLookLater
         later = Effects()
     }
+
+    /// Reports an error after the locks are released.
+    mutating func report(_ error: SettingsError) { reports.append((error, false)) }
+
+    /// Reports after the locks are released that an error is settled.
+    mutating func reportRecovery(from error: SettingsError) { reports.append((error, true)) }
 
     /// Closes a file after the locks are released.
     mutating func close(_ reading: SettingsFile.Reading?) {
@@ -49,7 +57,7 @@ struct Effects {
         let deliveries = deliveries
         self.deliveries = []
         for var delivery in deliveries {
-            errors += delivery.errors
+            for error in delivery.errors { report(error) }
             delivery.errors = []
             delivery.perform()
         }
@@ -62,11 +70,12 @@ extension FileStore {
     /// The caller holds no lock.
     func perform(_ effects: Effects) {
         for delivery in effects.deliveries { delivery.perform() }
-        if !effects.errors.isEmpty || !effects.recoveries.isEmpty {
+        if !effects.reports.isEmpty {
             let observer = peek { $0.observer }
             WaitLimit.runWithout {
-                for error in effects.recoveries { observer?.reportRecovery(from: error) }
-                for error in effects.errors { observer?.report(error) }
+                for (error, isSettled) in effects.reports {
+                    isSettled ? observer?.reportRecovery(from: error) : observer?.report(error)
+                }
             }
         }
         if effects.isUnsettled { lookAgain() }
@@ -124,9 +133,12 @@ extension FileStore {
     }
 
     /// Schedules a commit that recovers the journal.
+    ///
+    /// Another program may be about to put a directory in the place of the one with the journal, which must not be created
+    /// meanwhile.
     private func repairLater() {
         guard schedule.isActive, schedule.isRepairScheduled.set() else { return }
-        WorkScheduler.durable.after(repairDelay) { [weak self] in
+        WorkScheduler.durable.after(SettingsFileState.settlingTime) { [weak self] in
             guard let self else { return }
             schedule.isRepairScheduled.clear()
             do {
@@ -134,17 +146,6 @@ extension FileStore {
             } catch {
                 // The problem was reported when it was found. The next commit tries again, and throws.
             }
-        }
-    }
-
-    /// The delay until a commit recovers the journal, in seconds.
-    ///
-    /// Another program may be about to put a directory in the place of a missing one, which must not be created meanwhile.
-    private var repairDelay: Double {
-        do {
-            return try file.hasDirectory() ? 0 : SettingsFileState.settlingTime
-        } catch {
-            return 0
         }
     }
 }

@@ -212,7 +212,7 @@ extension FileStoreState {
         }
         if failure.isMissing {
             guard status == nil else { return true }
-            return try !file.isMissed(journal.journal, rememberedIn: settings.rememberedPlace)
+            return try !file.isMissed(journal.journal, isRemembered: file.isIn(settings.rememberedPlace))
         }
         return failure.isRetryable || failure.status != status
     }
@@ -270,8 +270,8 @@ extension FileStoreState {
         if failure.isTransient {
             effects.isUnsettled = true
         } else if known?.isSame(as: failure) != true, !failure.error.isChangedRoot {
-            if let error = known?.reported { effects.recoveries.append(error) }
-            effects.errors.append(failure.error)
+            if let error = known?.reported { effects.reportRecovery(from: error) }
+            effects.report(failure.error)
             settings.failure?.reported = failure.error
         }
     }
@@ -309,7 +309,7 @@ extension FileStoreState {
             var error = file.writeError(error)
             error.consequence =
                 "users without access to the settings file may be able to read the journal or the last good copy"
-            effects.errors.append(error)
+            effects.report(error)
         }
     }
 }
@@ -422,7 +422,7 @@ extension FileStoreState {
         }
         if journal.isAhead(of: epoch, at: end) {
             // The next commit writes the values of this process again.
-            if !journal.isDamaged { effects.errors.append(.olderJournal(current.file.path)) }
+            if !journal.isDamaged { effects.report(.olderJournal(current.file.path)) }
             journal.isDamaged = true
             journal.seen = published.word
             effects.needsRepair = true
@@ -452,13 +452,13 @@ extension FileStoreState {
 
     mutating func reportDamage(_ journal: Journal) {
         // One that another journal had replaced has all its records, in an epoch that it does not know.
-        if !journal.isRetired { effects.errors.append(.damagedJournal(journal.file.path)) }
+        if !journal.isRetired { effects.report(.damagedJournal(journal.file.path)) }
         effects.needsRepair = true
     }
 
     mutating func reportUnreadable(_ error: any Error) {
         let error = file.journalError(error)
-        if journal.unreadable == nil { effects.errors.append(error) }
+        if journal.unreadable == nil { effects.report(error) }
         journal.unreadable = error
     }
 }
@@ -491,7 +491,7 @@ extension FileStoreState {
             return isOther
         } catch {
             let error = file.journalError(error)
-            if journal.problem?.fact != error.fact { effects.errors.append(error) }
+            if journal.problem?.fact != error.fact { effects.report(error) }
             journal.problem = error
             return false
         }
@@ -547,7 +547,7 @@ extension FileStoreState {
         }
         if isCut, !journal.isDamaged {
             journal.isDamaged = true
-            effects.errors.append(.cutJournal(current.file.path))
+            effects.report(.cutJournal(current.file.path))
         }
         if journal.isDamaged {
             try beginEpoch(of: current)

@@ -474,8 +474,9 @@ struct JournalLocker {
         try file.checkWritable()
         if let known, isUsable { return known }
         let (journal, isCut) = try Journal.openOrCreate(at: path, file.system)
-        if isCut { effects.errors.append(.cutJournal(path)) }
-        store.withState(&effects) { state in
+        if isCut { effects.report(.cutJournal(path)) }
+        try store.withState(&effects) { state in
+            guard !state.isClosed else { throw SettingsError.suiteFinished }
             if state.adopt(journal) { state.requireReload() }
         }
         return journal

@@ -42,7 +42,7 @@ struct JournalReplacement {
             let isFirst = store.withState(&effects) { $0.journal.postponeReplacement() }
             var error = store.file.writeError(error)
             error.consequence = "the journal continues to grow; all changes are safe in it"
-            if isFirst { effects.errors.append(error) }
+            if isFirst { effects.report(error) }
             return old
         }
     }

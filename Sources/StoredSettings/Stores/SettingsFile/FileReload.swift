@@ -119,6 +119,7 @@ extension FileStoreState {
     ///
     /// - Returns: Whether the contents are current.
     mutating func install(_ base: ReloadBase, for request: ReloadRequest) -> Bool {
+        guard !isClosed else { return true }
         guard usableJournal == nil, version == request.version else { return false }
         var new = base.contents ?? contents.all
         for key in journal.journaled.keys {
@@ -223,7 +224,7 @@ extension FileStoreState {
             if !failure.isUnknown { settings.hasBase = true }
         } else {
             if let failure = settings.failure {
-                if let error = failure.reported { effects.recoveries.append(error) }
+                if let error = failure.reported { effects.reportRecovery(from: error) }
                 schedule.retryNow()
                 // A process that has committed nothing does not retry a failed checkpoint.
                 if !journal.journaled.isEmpty { effects.isCheckpointDue = true }
@@ -249,7 +250,7 @@ extension FileStoreState {
     ) {
         effects.close(settings.reading)
         // A missing file is written again.
-        if let error = settings.failure?.reported { effects.recoveries.append(error) }
+        if let error = settings.failure?.reported { effects.reportRecovery(from: error) }
         (settings.reading, settings.editVersion, settings.failure) = (reading, editVersion, nil)
         (settings.missingSince, settings.rememberedPlace) = (nil, file.lastDirectory)
         // It must not retain the contents.
@@ -402,14 +403,13 @@ struct FileReloader {
 extension FileReloader {
     /// Reads the settings file, or the last good copy.
     private func readBase(_ request: ReloadRequest) -> ReloadBase {
-        // A process waits a moment for an editor to finish, if it has no contents yet, or has to follow a new journal.
-        var attemptsLeft = Int(SettingsFileState.settlingTime / Self.pause)
-        let isNew = request.reload == .everything && request.reading != nil
+        // A process that has no contents yet waits a moment for an editor to finish.
+        var attemptsLeft = request.isFirst ? Int(SettingsFileState.settlingTime / Self.pause) : 0
         while true {
             let base = readBaseOnce(request)
-            guard let failure = base.failure, attemptsLeft > 0,
-                request.isFirst && failure.isTransient || (request.isFirst || isNew) && failure.isMissing
-            else { return base }
+            guard let failure = base.failure, failure.isTransient || failure.isMissing, attemptsLeft > 0 else {
+                return base
+            }
             attemptsLeft -= 1
             SystemCalls.sleep(seconds: Self.pause)
         }
@@ -424,14 +424,15 @@ extension FileReloader {
                 reading.contents = [:]
                 return ReloadBase(contents: contents, reading: reading)
             }
-            guard try file.isMissed(request.journal, rememberedIn: request.rememberedPlace) else {
+            let isRemembered = try file.isIn(request.rememberedPlace)
+            guard try file.isMissed(request.journal, isRemembered: isRemembered) else {
                 return ReloadBase(contents: [:])
             }
             let copy = lastGoodCopy()
             // After a checkpoint, the file may have had values that this process has not read.
-            let isRemembered =
-                request.rememberedPlace != nil && request.journal?.page[JournalHeader.checkpointedWord] ?? 0 == 0
-            let isUnknown = copy == nil && (request.reload == .everything ? !isRemembered : !request.hasBase)
+            let hasCheckpoint = request.journal.map { $0.page[JournalHeader.checkpointedWord] != 0 } ?? false
+            let isUnknown =
+                copy == nil && (request.reload == .everything ? !isRemembered || hasCheckpoint : !request.hasBase)
             let error = file.missingError(hasCopy: copy != nil, isUnknown: isUnknown, isAlone: request.journal == nil)
             return ReloadBase(
                 contents: copy,

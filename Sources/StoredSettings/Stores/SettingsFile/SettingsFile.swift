@@ -195,29 +195,27 @@ package struct SettingsFile: Sendable {
     }
 
     /// Whether a missing file may come back: the disk shows that it existed, by a last good copy or a journal that has recorded a
-    /// checkpoint, or this process remembers it, and neither its directory nor the known journal is gone.
+    /// checkpoint, or this process remembers it, and the known journal is not gone.
     ///
     /// - Parameters:
     ///   - journal: The known journal; `nil` if there is none.
-    ///   - place: See ``SettingsFileState/rememberedPlace``.
+    ///   - isRemembered: Whether the path leads to ``SettingsFileState/rememberedPlace``.
     /// - Returns: Whether the last contents remain in use. Otherwise, there are none anymore.
     /// - Throws: ``SystemError`` or ``SettingsError`` if that cannot be found out.
-    func isMissed(_ journal: Journal?, rememberedIn place: FileIdentity?) throws -> Bool {
+    func isMissed(_ journal: Journal?, isRemembered: Bool) throws -> Bool {
         if try hasLastGood() { return true }
-        // The path may lead to another directory by now.
-        let isRemembered = try place != nil && system.status(at: target().directory)?.identity == place
         guard let journal else { return isRemembered }
         guard try journal.place(at: journalPath()) != .elsewhere else { return false }
         return isRemembered || journal.page[JournalHeader.checkpointedWord] != 0
     }
 
+    /// Whether the path leads to a directory.
+    func isIn(_ place: FileIdentity?) throws -> Bool {
+        try place != nil && system.status(at: target().directory)?.identity == place
+    }
+
     /// The directory that the path was found to lead to last.
     var lastDirectory: FileIdentity? { place.known.withLock(\.directory) }
-
-    /// Whether the directory of the file exists.
-    func hasDirectory() throws -> Bool {
-        try system.status(at: target().directory)?.isDirectory == true
-    }
 
     /// Opens a file that a checkpoint has put in place, without reading its contents.
     ///

@@ -20,6 +20,8 @@ final class LossyDisk: Sendable {
         var lostNames: [String: UInt64] = [:]
         var failedPath: String?
         var failure: (any Error)?
+        /// Open, so that no other file receives their inodes.
+        var handles: [StoredSettings.FileHandle] = []
     }
 
     private static let sector = 512
@@ -59,7 +61,10 @@ final class LossyDisk: Sendable {
 
     private func inode(at path: String) throws -> UInt64? { try SystemCalls().status(at: path)?.inode }
 
-    private func bytes(at path: String) throws -> [UInt8] { try Array(Data(contentsOf: URL(fileURLWithPath: path))) }
+    private func bytes(at path: String, _ state: inout State) throws -> [UInt8] {
+        state.handles.append(try SystemCalls().open(FilePath(path), O_RDONLY))
+        return try Array(Data(contentsOf: URL(fileURLWithPath: path)))
+    }
 
     private func currentNames() throws -> [String: UInt64] {
         var names: [String: UInt64] = [:]
@@ -73,7 +78,7 @@ final class LossyDisk: Sendable {
         if path == directory {
             state.lostNames = try currentNames()
         } else if let inode = try inode(at: path) {
-            state.lost[inode] = try bytes(at: path)
+            state.lost[inode] = try bytes(at: path, &state)
         }
     }
 
@@ -83,7 +88,7 @@ final class LossyDisk: Sendable {
             for (name, inode) in names where state.lostNames[name] != inode { state.names[name] = inode }
             for name in state.names.keys where names[name] == nil { state.names[name] = nil }
         } else if let inode = try inode(at: path) {
-            var new = try bytes(at: path)
+            var new = try bytes(at: path, &state)
             let (lost, old) = (state.lost[inode] ?? [], state.files[inode] ?? [])
             for start in stride(from: 0, to: min(new.count, lost.count), by: Self.sector) {
                 let range = start..<min(start + Self.sector, new.count)
