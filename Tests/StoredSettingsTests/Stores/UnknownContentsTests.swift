@@ -267,6 +267,33 @@ struct MissingFileTests {
         }
     }
 
+    @Test("the values of a file are not those of the directory to which the path leads when it has been read")
+    func otherDirectoryMeanwhile() async throws {
+        try await withTemporaryDirectory { directory in
+            for name in ["first", "second"] { #expect(mkdir("\(directory)/\(name)", 0o700) == 0) }
+            let path = directory + "/current/settings.json"
+            try "\(directory)/first/settings.json".overwriteFile(with: #"{"port": 1}"#)
+            #expect(symlink("first", directory + "/current") == 0)
+            let switching = Interruption(before: .read) { $0.hasSuffix("settings.json") }
+            let store = makeStore(path, switching.system)
+            #expect(store.contents() == ["port": 1])
+            try path.replaceFile(with: #"{"port": 2}"#)
+            switching.run {
+                #expect(symlink("second", directory + "/new") == 0)
+                #expect(rename(directory + "/new", directory + "/current") == 0)
+                store.look()
+            }
+            store.look()
+            #expect(switching.hasRun)
+            await eventually("the other directory is used") {
+                store.look()
+                return store.contents() == [:]
+            }
+            try store.commit { $0["host"] = "a" }
+            #expect(store.contents() == ["host": "a"])
+        }
+    }
+
     @Test("the values remain in use if a file without a journal is broken and then removed, and both are reported")
     func brokenAndRemoved() async throws {
         try await withObservedPort { path, suite, port, received in

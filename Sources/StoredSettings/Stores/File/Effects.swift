@@ -133,12 +133,9 @@ extension FileStore {
     }
 
     /// Schedules a commit that recovers the journal.
-    ///
-    /// Another program may be about to put a directory in the place of the one with the journal, which must not be created
-    /// meanwhile.
     private func repairLater() {
         guard schedule.isActive, schedule.isRepairScheduled.set() else { return }
-        WorkScheduler.durable.after(SettingsFileState.settlingTime) { [weak self] in
+        WorkScheduler.durable.soon { [weak self] in
             guard let self else { return }
             schedule.isRepairScheduled.clear()
             do {

@@ -212,7 +212,8 @@ extension FileStoreState {
         }
         if failure.isMissing {
             guard status == nil else { return true }
-            return try !file.isMissed(journal.journal, isRemembered: file.isIn(settings.rememberedPlace))
+            let isRemembered = try settings.rememberedPlace != nil && file.place() == settings.rememberedPlace
+            return try !file.isMissed(journal.journal, isRemembered: isRemembered)
         }
         return failure.isRetryable || failure.status != status
     }

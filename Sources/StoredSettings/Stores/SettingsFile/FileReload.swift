@@ -35,6 +35,8 @@ struct ReloadBase {
     var contents: [String: StoredValue]?
     /// The file that was read, without its contents.
     var reading: SettingsFile.Reading?
+    /// The directory of that file; `nil` if the path has led to another one meanwhile.
+    var place: FileIdentity?
     var failure: ReadFailure?
 }
 
@@ -221,7 +223,7 @@ extension FileStoreState {
             note(failure)
             if failure.isMissing { (settings.reading, settings.editVersion) = (nil, nil) }
             if let status = failure.status, status.isRegular { adjustPermissions(to: status) }
-            if !failure.isUnknown { settings.hasBase = true }
+            if !failure.isUnknown || request.reload == .everything { settings.hasBase = !failure.isUnknown }
         } else {
             if let failure = settings.failure {
                 if let error = failure.reported { effects.reportRecovery(from: error) }
@@ -231,7 +233,7 @@ extension FileStoreState {
             }
             if let status = base.reading?.status { adjustPermissions(to: status) }
             settings.accept(base.reading, journal.journal?.page)
-            settings.rememberedPlace = base.reading == nil ? nil : file.lastDirectory
+            settings.rememberedPlace = base.place
             if base.reading?.isCertain == false { effects.isUnsettled = true }
         }
         settings.missingSince = nil
@@ -252,7 +254,7 @@ extension FileStoreState {
         // A missing file is written again.
         if let error = settings.failure?.reported { effects.reportRecovery(from: error) }
         (settings.reading, settings.editVersion, settings.failure) = (reading, editVersion, nil)
-        (settings.missingSince, settings.rememberedPlace) = (nil, file.lastDirectory)
+        settings.missingSince = nil
         // It must not retain the contents.
         settings.reading?.contents = [:]
         if !reading.isCertain { effects.isUnsettled = true }
@@ -419,12 +421,13 @@ extension FileReloader {
         var status: FileStatus?
         do {
             status = try file.status()
+            let place = try file.place()
             if var reading = try file.read() {
                 let contents = reading.contents
                 reading.contents = [:]
-                return ReloadBase(contents: contents, reading: reading)
+                return ReloadBase(contents: contents, reading: reading, place: try file.place() == place ? place : nil)
             }
-            let isRemembered = try file.isIn(request.rememberedPlace)
+            let isRemembered = request.rememberedPlace != nil && place == request.rememberedPlace
             guard try file.isMissed(request.journal, isRemembered: isRemembered) else {
                 return ReloadBase(contents: [:])
             }

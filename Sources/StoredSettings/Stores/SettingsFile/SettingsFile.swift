@@ -5,7 +5,7 @@ package struct SettingsFile: Sendable {
     /// The path that was passed to the suite, which may be a link.
     let path: FilePath
     let system: SystemCalls
-    private let place = Place()
+    private let lastPlace = Place()
 
     package init(path: FilePath, system: SystemCalls) {
         (self.path, self.system) = (path, system)
@@ -148,9 +148,9 @@ package struct SettingsFile: Sendable {
         // Another thread may just have called `chroot`.
         guard try system.status(at: "/")?.identity == root else { return try self.target() }
         // The same directory may be in another root as well.
-        let isSame = place.known.withLock { $0.isAt(target.name, in: directory) }
+        let isSame = lastPlace.known.withLock { $0.isAt(target.name, in: directory) }
         if !isSame { try checkRoot(root) }
-        place.known.withLock { known in
+        lastPlace.known.withLock { known in
             known.root?.directory = root
             known.name = target.name
             if let directory { known.directory = directory }
@@ -161,7 +161,7 @@ package struct SettingsFile: Sendable {
     /// Throws unless the thread has the root of the first use of the path.
     private func checkRoot(_ directory: FileIdentity?) throws {
         let root = try Root(directory, system)
-        guard place.known.withLock({ $0.isIn(root) }) else { throw changedRootError }
+        guard lastPlace.known.withLock({ $0.isIn(root) }) else { throw changedRootError }
     }
 
     /// Opens the directory that the path leads to now.
@@ -209,13 +209,8 @@ package struct SettingsFile: Sendable {
         return isRemembered || journal.page[JournalHeader.checkpointedWord] != 0
     }
 
-    /// Whether the path leads to a directory.
-    func isIn(_ place: FileIdentity?) throws -> Bool {
-        try place != nil && system.status(at: target().directory)?.identity == place
-    }
-
-    /// The directory that the path was found to lead to last.
-    var lastDirectory: FileIdentity? { place.known.withLock(\.directory) }
+    /// The directory of the file; `nil` if it does not exist.
+    func place() throws -> FileIdentity? { try system.status(at: target().directory)?.identity }
 
     /// Opens a file that a checkpoint has put in place, without reading its contents.
     ///
