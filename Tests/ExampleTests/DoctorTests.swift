@@ -74,6 +74,9 @@ struct DoctorTests {
         Case("a shared directory with the sticky bit", "permissions", "can create files in the directory") {
             chmod(directory(of: $0), 0o1777)
         },
+        Case("a directory of a group with the sticky bit", "permissions", "has the sticky bit (3770)") {
+            chmod(directory(of: $0), 0o3770)
+        },
         Case("a journal that others can read", "permissions", "that they do not have", repair: "--repair") {
             chmod($0 + ".journal", 0o644)
         },

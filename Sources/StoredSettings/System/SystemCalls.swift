@@ -184,6 +184,6 @@ extension FileMode {
     /// All permissions, without the set-user-ID, set-group-ID and sticky bits.
     static let all: FileMode = 0o777
     static let groupRead = S_IRGRP
-    static let groupWrite = S_IWGRP
+    package static let groupWrite = S_IWGRP
     package static let otherWrite = S_IWOTH
 }

@@ -17,7 +17,7 @@ extension CommandInvocation {
         // What a person has typed, and could not be stored.
         var isUnsaved = false
         defer {
-            if !isUnsaved || !keep(file, in: directory) { remove(directory) }
+            if !isUnsaved || !keep(file, original: text, in: directory) { remove(directory) }
         }
         try write(text, to: file)
         while true {
@@ -227,17 +227,26 @@ extension CommandInvocation {
         }
     }
 
-    /// Leaves the edited file to the person; returns `false` if there is none.
-    private func keep(_ file: FilePath, in directory: FilePath) -> Bool {
+    /// Leaves the edited file to the person, beside what it was made from; returns `false` if there is none.
+    ///
+    /// To import it would undo what other processes have changed meanwhile.
+    private func keep(_ file: FilePath, original: [UInt8], in directory: FilePath) -> Bool {
         do {
             guard try console.system.status(at: file)?.isRegular == true else { return false }
         } catch {
             // It is there, but cannot be examined.
         }
+        let before = directory.appending("before.json")
+        var advice = "Run '\(program) edit' again, make the changes there"
+        do {
+            try write(original, to: before)
+            advice += " ('diff \(before) \(file)' shows them)"
+        } catch {
+            // The person knows what has been typed.
+        }
         console.show(
             message: """
-                \(program): The edited values are in \(file). They are not stored. Correct them and store them with \
-                '\(program) import \(file)', and remove \(directory).
+                \(program): The edited values are in \(file). They are not stored. \(advice), and remove \(directory).
                 """
         )
         return true

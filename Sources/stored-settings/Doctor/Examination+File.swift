@@ -165,11 +165,13 @@ extension Examination {
 extension Examination {
     mutating func examineCopy(_ directory: SettingsDirectory, _ settings: ExaminedFile?, _ journal: Journal?) {
         let path = directory.handle.path.appending(directory.name.adding(SettingsFile.lastGoodSuffix))
+        // Before the copy is looked up: the first checkpoint of a suite writes the file, the copy, and then this.
+        let wasWritten = journal.map { $0.page[JournalHeader.checkpointedWord] != 0 } ?? false
         let copy = sibling(SettingsFile.lastGoodSuffix, .copy, in: directory)
         var text: SettingsFileText?
         if let copy {
             text = read(copy, path, settings, directory)
-        } else if settings != nil, journal.map({ $0.page[JournalHeader.checkpointedWord] != 0 }) ?? false,
+        } else if settings != nil, wasWritten,
             !findings.contains(where: { $0.error.location?.file == path.description })
         {
             add(
@@ -206,8 +208,7 @@ extension Examination {
             }
         note("last good copy", state)
         if let text { noteUnusableValues(in: text, settings?.contents) }
-        let wasWritten = journal.map { $0.page[JournalHeader.checkpointedWord] != 0 } ?? false
-        finish(settings, hasCopy: text != nil, wasWritten: wasWritten)
+        finish(settings, directory, hasCopy: text != nil, wasWritten: wasWritten)
     }
 
     /// Names the keys whose stored values a program could not use when the copy was written.
@@ -263,10 +264,18 @@ extension Examination {
     }
 
     /// Completes the findings about the settings file, now that the last good copy is known.
-    private mutating func finish(_ settings: ExaminedFile?, hasCopy: Bool, wasWritten: Bool) {
+    private mutating func finish(
+        _ settings: ExaminedFile?,
+        _ directory: SettingsDirectory,
+        hasCopy: Bool,
+        wasWritten: Bool
+    ) {
         let file = SettingsFile(path: place.file, system: system)
         guard let settings else {
-            guard hasCopy || wasWritten, !findings.contains(where: { $0.topic == .file }) else { return }
+            // A first checkpoint may have written it meanwhile.
+            guard hasCopy || wasWritten, !findings.contains(where: { $0.topic == .file }), !isThere(directory) else {
+                return
+            }
             return add(
                 Finding(
                     .file,
@@ -280,5 +289,13 @@ extension Examination {
         var error = file.readError(cause, hasValues: hasCopy)
         if hasCopy { error.remedy += "; or use --restore" }
         replaceFinding(at: index, Finding(.file, isError: true, error, repair: hasCopy ? .restore : nil))
+    }
+
+    private func isThere(_ directory: SettingsDirectory) -> Bool {
+        do {
+            return try directory.status() != nil
+        } catch {
+            return false
+        }
     }
 }

@@ -165,7 +165,24 @@ extension Examination {
         } catch {
             add(Finding(.permissions, error, at: path))
         }
-        guard status.permissions & FileMode.otherWrite != 0 else { return examineDrafts(directory) }
+        guard status.permissions & FileMode.otherWrite != 0 else {
+            if status.permissions & FileMode.sticky != 0, status.permissions & FileMode.groupWrite != 0 {
+                add(
+                    Finding(
+                        .permissions,
+                        path,
+                        "the directory is shared with a group, and has the sticky bit (\(status.permissions.octal)), so that "
+                            + "a member cannot replace a file of another one",
+                        consequence:
+                            "checkpoints of members that do not own the settings file fail, and their values are stored only in "
+                            + "the journal",
+                        remedy: "chmod -t \(path)",
+                        code: .readOnly
+                    )
+                )
+            }
+            return examineDrafts(directory)
+        }
         guard status.permissions & FileMode.sticky == 0 else {
             // It is shared on purpose, like /tmp: its mode matters to other programs.
             add(

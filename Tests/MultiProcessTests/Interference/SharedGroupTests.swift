@@ -68,4 +68,28 @@ struct SharedGroupTests {
             }
         }
     }
+
+    @Test(
+        "with the sticky bit, the checkpoint of a member fails with the reason, and no value is lost",
+        .enabled(if: geteuid() == 0, "only root can change its user")
+    )
+    func sticky() async throws {
+        try await withTemporaryDirectory { directory in
+            #expect(chown(directory, Self.owner, Self.group) == 0 && chmod(directory, 0o3770) == 0)
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"n": 1}"#)
+            #expect(chown(path, Self.owner, Self.group) == 0 && chmod(path, 0o660) == 0)
+            try await withProbes(2, at: .file(path)) { probes in
+                let (owner, member) = (probes[0], probes[1])
+                try await owner.expect("become \(Self.owner) \(Self.group)")
+                try await member.expect("become \(Self.member) \(Self.group)")
+                try await member.expect("set n 2")
+                try await member.expect("checkpoint", prints: "error readOnly")
+                #expect(member.lastErrorText.contains("sticky bit"), "\(member.lastErrorText)")
+                try await owner.expect("get n", prints: "2")
+                try await owner.expect("checkpoint")
+                #expect(try path.fileContents.contains("2"))
+            }
+        }
+    }
 }

@@ -78,6 +78,9 @@ final class Probe: Sendable {
         return String(answer[0])
     }
 
+    /// The description of the last answer's error; empty if there was none.
+    var lastErrorText: String { lastError.withLock { $0 } }
+
     /// Sends a command, if there is one, and expects the next line to be this one.
     func expect(
         _ command: String? = nil,
@@ -87,7 +90,7 @@ final class Probe: Sendable {
     ) async throws {
         if let command { try send(command) }
         let answer = try await line(within: limit, sourceLocation: sourceLocation)
-        #expect(answer == expected, "\(lastError.withLock { $0 })", sourceLocation: sourceLocation)
+        #expect(answer == expected, "\(lastErrorText)", sourceLocation: sourceLocation)
     }
 
     /// Starts to watch a key, and expects the first value.

@@ -30,6 +30,10 @@ struct EditCommandTests {
                 #expect(result.errors.contains("in \(file)"))
                 #expect(try !file.fileContents.isEmpty && file.filePermissions == 0o600)
                 #expect(try "\(directory)/\(name)".filePermissions == 0o700)
+                // An import would undo what others have changed meanwhile.
+                let before = "\(directory)/\(name)/before.json"
+                #expect(result.errors.contains("'diff \(before) \(file)'") && !result.errors.contains("import"))
+                #expect(try before.fileContents.contains("port") && before.filePermissions == 0o600)
             }
             return result
         }

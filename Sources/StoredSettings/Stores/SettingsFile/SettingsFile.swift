@@ -603,7 +603,10 @@ extension SettingsFile {
         case Errno.fileTooLarge:
             "fix the errors that checkpoints have reported; otherwise, store less data or raise the limit of file sizes"
         case Errno.readOnlyFileSystem: "mount the file system for writing, or \(elsewhere)"
-        case Errno.permissionDenied, Errno.notPermitted: "allow this user to write there, or \(elsewhere)"
+        case Errno.permissionDenied: "allow this user to write there, or \(elsewhere)"
+        case Errno.notPermitted:
+            "remove the sticky bit of the directory (chmod -t), with which only the owner of a file can replace it, or the "
+                + "attribute that forbids it (chattr -i -a), or \(elsewhere)"
         case Errno.tooManyOpenFiles, Errno.tooManyOpenFilesInSystem: "close files, or raise the limit of open files"
         case Errno.noMemory: "free memory, or raise the memory limit"
         case Errno.isDirectory: Self.remedyForDirectory
