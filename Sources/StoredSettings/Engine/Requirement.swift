@@ -289,8 +289,8 @@ extension SettingBox {
     /// It notes and reports nothing, and reads no file.
     func checkedValue(of stored: StoredValue?) -> Value {
         if layers != nil, let override = overrideReading(isReported: false) { return override.value }
-        let lastGood = stored == nil ? [] : health.lastGood
-        for case let stored? in [stored] + lastGood {
+        let earlier = stored == nil ? [] : health.history.earlier
+        for case let stored? in [stored] + earlier {
             do {
                 return try decode(stored)
             } catch {

@@ -33,12 +33,10 @@ class AnySettingBox: @unchecked Sendable {
         parts = suite.isObservable ? key.storedKeys.all.map(ObservedSettings.part) : []
     }
 
-    /// Finds the last good value if an unusable one is stored under one of some keys, so that the next checkpoint retains it.
+    /// Finds the last good value if an unusable one is stored, so that the next checkpoint retains it.
     ///
     /// It runs conversions and validators, so the caller holds no lock.
-    ///
-    /// - Parameter keys: The keys; `nil` for all.
-    func findLastGoodValue(ifStoredUnder keys: Set<String>?) {}
+    func examine() {}
 
     /// Whether a suite with the same engine also has the same name, reporter, layers and observability.
     func belongs(to suite: SettingsSuite) -> Bool {
@@ -74,7 +72,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     init(_ key: SettingKey<Value>, suite: SettingsSuite) {
         self.key = key
         engine = suite.engine
-        health = suite.engine.health(ofKey: key.name)
+        health = suite.engine.health(of: key.storedKeys)
         cache = ValueCache(localAddress: suite.engine.storeVersion?.localAddress)
         layerCaches = suite.layers == nil ? nil : (LayerCache(), LayerCache())
         startValue = key.metadata.traits.requiresRestart ? suite.engine.startValue(forKey: key.name) : nil
@@ -83,8 +81,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint, key.metadata)
     }
 
-    override func findLastGoodValue(ifStoredUnder keys: Set<String>?) {
-        guard keys?.isDisjoint(with: key.storedKeys.all) != true else { return }
+    override func examine() {
         findLastGoodValue(insteadOf: storedValue)
     }
 

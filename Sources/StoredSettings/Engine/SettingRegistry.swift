@@ -17,6 +17,9 @@ struct SettingRegistry {
     /// All boxes, to be released outside the lock.
     var all: [AnySettingBox] { boxes.values.flatMap(\.self) }
 
+    /// The boxes of some keys, to be released outside the lock.
+    func boxes(ofKeys keys: Set<String>) -> [AnySettingBox] { keys.flatMap { boxes[$0] ?? [] } }
+
     /// Searches for the setting of a declaration; runs no user code.
     ///
     /// - Returns: The box if it is certain, and otherwise the boxes that are the same apart from their default.
@@ -77,8 +80,16 @@ extension [AnySettingBox] {
 }
 
 extension SettingsEngine: LastGoodObserver {
-    func findLastGoodValues(ofKeys keys: Set<String>?) {
-        for box in settings.withLock({ $0.all }) { box.findLastGoodValue(ifStoredUnder: keys) }
+    func findReplacements() -> [ValueHealth.Replacement] {
+        let known = valueHealth.withLock(\.entries)
+        // Settings that were not read since do not know yet that a value is unusable.
+        let due = Set(known.filter { $0.value.beginExamination() }.keys)
+        if !due.isEmpty {
+            for box in settings.withLock({ $0.boxes(ofKeys: due) }) { box.examine() }
+        }
+        // In the copy, a value is nested one level deeper. A secret that was replaced must not survive on the disk.
+        return known.values.compactMap(\.replacement)
+            .filter { !isSecret($0.key) && $0.used.isNested(within: StoredValue.maximumDepth - 1) }
     }
 }
 

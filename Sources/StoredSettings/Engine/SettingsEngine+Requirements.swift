@@ -98,10 +98,10 @@ extension SettingsEngine {
 
     /// Retains the values that are used, for processes that begin while the others are stored.
     private func retainUsedValues(of check: RequirementCheck) {
-        guard let store = store as? any RecoveringStore else { return }
         for case (let key, let used?) in check.used {
-            // A secret that was replaced must not survive on the disk.
-            if let stored = check.stored[key], !isSecret(key) { store.retain(used, insteadOf: stored, forKey: key) }
+            guard let stored = check.stored[key] else { continue }
+            valueHealth.withLock { $0.health(ofStoredKey: key) }?
+                .note(ValueHealth.Replacement(key: key, stored: stored, used: used))
         }
     }
 }

@@ -25,8 +25,8 @@ package final class SettingsEngine: Sendable {
 
     /// The values that settings had when they were read first, for those whose changes need a restart.
     private let startValues = Locked<[String: StartValue]>([:])
-    /// The last good values of keys, and the reports about unusable ones.
-    private let valueHealth = Locked(ValueHealthTable())
+    /// What is known about the values of keys.
+    let valueHealth = Locked(ValueHealthTable())
     /// The requirements on the values of several settings.
     let requirementTable = Locked(RequirementTable())
     let hasRequirements = Atomic(false)
@@ -112,9 +112,9 @@ extension SettingsEngine {
     /// Whether any declaration of a key in this process is secret.
     func isSecret(_ key: String) -> Bool { secretKeys.withLock { $0.contains(key) } }
 
-    /// The last good value of a key, and the reports about an unusable one.
-    func health(ofKey key: String) -> ValueHealth {
-        valueHealth.withLock { $0.health(forKey: key) }
+    /// What is known about the values of a setting.
+    func health(of keys: StoredKeys) -> ValueHealth {
+        valueHealth.withLock { $0.health(of: keys) }
     }
 }
 
@@ -257,7 +257,8 @@ extension SettingsEngine.State {
 
 extension SettingsEngine: StoreObserver {
     package func record(_ commit: StoreCommit) -> StoreDelivery {
-        state.withLock { state in
+        valueHealth.withLock { $0.note(commit) }
+        return state.withLock { state in
             let visible = state.masking(commit)
             if visible.isPendingChanged { invalidate() }
             var delivery = offer(visible.commit, to: state.subscribers)

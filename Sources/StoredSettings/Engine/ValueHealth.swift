@@ -3,7 +3,8 @@
 
 import Synchronization
 
-/// The last good value of a key, and the reports about an unusable one.
+/// What is known about the values of a key: the earlier ones, one of which is used instead of an unusable one, and the reports
+/// about that one.
 ///
 /// All settings of the key share it, so that a setting that is declared again knows the last good value, and one unusable value
 /// is reported once, however many reads, streams and observations meet it.
@@ -17,9 +18,32 @@ final class ValueHealth: Sendable {
         var error: SettingsError?
     }
 
+    /// A value that is used instead of a stored one.
+    struct Replacement: Equatable {
+        /// The key under which the other value is stored.
+        var key: String
+        var stored: StoredValue
+        var used: StoredValue
+    }
+
+    /// What is known about the values before the stored one.
+    struct History {
+        /// The values that others have replaced, and those that were in use, newest first. Some may be unusable.
+        ///
+        /// There are several because settings of different types share them: a value that one of them can use may be unusable
+        /// for another one.
+        fileprivate(set) var earlier: [StoredValue] = []
+        /// The value after the last change by others; `nil` if that was a removal, or others may have come before it.
+        fileprivate(set) var newest: StoredValue?
+        /// Whether the key had no value before these, so that none from before counts.
+        fileprivate(set) var isComplete = false
+    }
+
     private struct State {
-        /// The stored values that were usable last, newest first; empty when the key has no value.
-        var lastGood: [StoredValue] = []
+        var history = History()
+        var replacement: Replacement?
+        /// Whether a setting of the key has examined the value since others have changed it.
+        var isExamined = false
         /// The unusable value that the reports are about.
         var unusable: StoredValue?
         var reports: [Report] = []
@@ -31,11 +55,33 @@ final class ValueHealth: Sendable {
     /// The number of reports that are made about one value: settings of different types may reject it for different reasons.
     private static let maximumReports = 16
 
-    /// The stored values that were usable last, newest first; empty when the key has no value.
+    var history: History { state.withLock { $0.history } }
+
+    /// The value that is used instead of the stored one.
+    var replacement: Replacement? { state.withLock { $0.replacement } }
+
+    /// Notes a change by others, or a removal.
     ///
-    /// There are several because settings of different types share them: a value that one of them can use may be unusable for
-    /// another one.
-    var lastGood: [StoredValue] { state.withLock { $0.lastGood } }
+    /// - Parameters:
+    ///   - change: The change.
+    ///   - isNext: Whether the key had no other value in between.
+    func note(_ change: StoreChange, isNext: Bool) {
+        state.withLock { state in
+            (state.isExamined, state.replacement) = (false, nil)
+            guard isNext else {
+                (state.history.newest, state.history.isComplete) = (nil, false)
+                return
+            }
+            if let old = change.old, change.new != nil {
+                // A set of this process, which is not noted, may have come between.
+                if old != state.history.newest { state.history.isComplete = false }
+                state.history.earlier.moveToFront(old)
+            } else {
+                (state.history.earlier, state.history.isComplete) = ([], true)
+            }
+            state.history.newest = change.new
+        }
+    }
 
     /// Notes a value that is in use.
     ///
@@ -43,21 +89,30 @@ final class ValueHealth: Sendable {
     /// - Returns: The reports that are settled. A value that another setting of the key has rejected settles none.
     func noteUsable(_ stored: StoredValue?) -> [(error: SettingsError, reporter: any SettingsReporter)] {
         state.withLock { state in
-            if let stored { state.lastGood.moveToFront(stored) } else { state.lastGood = [] }
+            if let stored {
+                state.history.earlier.moveToFront(stored)
+            } else {
+                state.history = History(isComplete: true)
+            }
             guard let unusable = state.unusable, unusable != stored else { return [] }
             defer { (state.unusable, state.reports) = (nil, []) }
             return state.reports.compactMap { report in report.error.map { ($0, report.reporter) } }
         }
     }
 
-    /// Forgets the values that were usable, because the key had no value since.
-    func forgetLastGood() {
-        state.withLock { $0.lastGood = [] }
+    /// Notes an earlier value that is used instead of an unusable one.
+    func noteInUse(_ value: StoredValue) {
+        state.withLock { $0.history.earlier.moveToFront(value) }
     }
 
-    /// Notes an earlier value that is used instead of an unusable one.
-    func noteInUse(_ lastGood: StoredValue) {
-        state.withLock { $0.lastGood.moveToFront(lastGood) }
+    /// Notes what is used instead of the stored value, for processes that begin while it is stored; `nil` if nothing is.
+    func note(_ replacement: Replacement?) {
+        state.withLock { $0.replacement = replacement }
+    }
+
+    /// Whether a setting has to examine the value; `false` until others change it again.
+    func beginExamination() -> Bool {
+        state.withLock { !exchange(&$0.isExamined, with: true) }
     }
 
     /// Notes an unusable value.
@@ -121,24 +176,41 @@ extension [StoredValue] {
     }
 }
 
-/// What is known about the values of each key of an engine.
+/// What is known about the values of each key that a setting has declared.
 struct ValueHealthTable {
-    private var entries: [String: ValueHealth] = [:]
+    private(set) var entries: [String: ValueHealth] = [:]
+    /// The current keys of settings, by their old ones.
+    private var currentKeys: [String: String] = [:]
     /// The number of entries at which those that no setting uses are removed.
     private var limit = leastLimit
 
     private static let leastLimit = 1_024
 
-    /// Returns the entry of a key, and creates it if necessary.
-    mutating func health(forKey key: String) -> ValueHealth {
-        if let known = entries[key] { return known }
+    /// Returns the entry of a setting, and creates it if necessary.
+    mutating func health(of keys: StoredKeys) -> ValueHealth {
+        for old in keys.old { currentKeys[old] = keys.current }
+        if let known = entries[keys.current] { return known }
         if entries.count >= limit {
             for key in Array(entries.keys) where isKnownUniquelyReferenced(&entries[key]) { entries[key] = nil }
+            currentKeys = currentKeys.filter { entries[$0.value] != nil }
             limit = max(Self.leastLimit, 2 * entries.count)
         }
         let new = ValueHealth()
-        entries[key] = new
+        entries[keys.current] = new
         return new
+    }
+
+    /// Notes changes by others, and removals.
+    func note(_ commit: StoreCommit) {
+        guard !entries.isEmpty else { return }
+        for change in commit.changes where commit.origin == .external || change.new == nil {
+            health(ofStoredKey: change.key)?.note(change, isNext: commit.isNext)
+        }
+    }
+
+    /// The entry of the setting whose value is stored under a key.
+    func health(ofStoredKey key: String) -> ValueHealth? {
+        entries[key] ?? currentKeys[key].flatMap { entries[$0] }
     }
 }
 
@@ -175,18 +247,11 @@ extension SettingBox {
     ///   - isNoted: Whether the value that is found is in use from now on.
     /// - Returns: The last good value; `nil` when none is known that this setting can use.
     func lastGoodReading(insteadOf stored: StoredValue, isNoted: Bool = true) -> Reading? {
-        let store = engine.store as? any RecoveringStore
         let name = storedKey ?? key.name
-        let history = store?.history(ofKey: name, before: stored)
-        guard let (reading, isCertain) = find(insteadOf: stored, history, in: store, name) else {
-            // What was in use before was removed since.
-            if isNoted, history?.isComplete == true { health.forgetLastGood() }
-            return nil
-        }
+        guard let (reading, isCertain) = find(insteadOf: stored, name) else { return nil }
         if isNoted, let value = reading.stored {
             health.noteInUse(value)
-            // A secret that was replaced must not survive on the disk.
-            if isCertain, !engine.isSecret(name) { store?.retain(value, insteadOf: stored, forKey: name) }
+            if isCertain { health.note(ValueHealth.Replacement(key: name, stored: stored, used: value)) }
         }
         return reading
     }
@@ -194,19 +259,15 @@ extension SettingBox {
     /// Searches for the last good value.
     ///
     /// - Returns: The value, and whether no other one can have been stored since; `nil` if there is none.
-    private func find(
-        insteadOf unusable: StoredValue,
-        _ history: LastGoodValues.History?,
-        in store: (any RecoveringStore)?,
-        _ name: String
-    ) -> (reading: Reading, isCertain: Bool)? {
-        if let history {
-            if let reading = firstUsable(of: history.values, except: unusable) { return (reading, true) }
-            guard !history.isComplete else { return nil }
-        }
-        if let reading = firstUsable(of: health.lastGood, except: unusable) { return (reading, history != nil) }
+    private func find(insteadOf unusable: StoredValue, _ name: String) -> (reading: Reading, isCertain: Bool)? {
+        let history = health.history
+        let isNewest = history.newest == unusable
+        if let reading = firstUsable(of: history.earlier, except: unusable) { return (reading, isNewest) }
+        guard !isNewest || !history.isComplete else { return nil }
         // A value that was set or removed since the last checkpoint is newer than the copy.
-        guard let copy = store?.copiedValues(), !copy.newer.contains(name) else { return nil }
+        guard let copy = (engine.store as? any RecoveringStore)?.copiedValues(), !copy.newer.contains(name) else {
+            return nil
+        }
         // The retained value is older than the copied one, which may have become usable since.
         let copied = [copy.contents[name], copy.lastGood[name]].compactMap(\.self)
         return firstUsable(of: copied, except: unusable).map { ($0, true) }

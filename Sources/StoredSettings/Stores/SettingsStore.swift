@@ -229,28 +229,20 @@ protocol LocatingStore: SettingsStore {
     func location(ofValueForKey key: String) -> SettingsError.Location?
 }
 
-/// A store that knows earlier values of a key, for when the stored one is unusable.
+/// A store that keeps earlier values, for when the stored ones are unusable.
 protocol RecoveringStore: SettingsStore {
-    /// Returns the values that a key had before the stored one; `nil` if they are unknown.
-    func history(ofKey key: String, before value: StoredValue) -> LastGoodValues.History?
-
     /// Returns the last good values on the disk; `nil` if there are none.
     ///
     /// This reads a file. The caller holds no lock of the store.
     func copiedValues() -> CopiedValues?
-
-    /// Retains the last good value of a key for new processes while an unusable value is stored.
-    func retain(_ lastGood: StoredValue, insteadOf value: StoredValue, forKey key: String)
 }
 
 /// An observer with settings that know which values are usable.
 protocol LastGoodObserver: StoreObserver {
-    /// Retains the last good values of keys whose values are unusable for the settings of this process.
+    /// Returns the values that the settings of this process use instead of stored ones, for the last good copy.
     ///
     /// This runs user code, so the store calls it without holding a lock.
-    ///
-    /// - Parameter keys: The keys; `nil` for all.
-    func findLastGoodValues(ofKeys keys: Set<String>?)
+    func findReplacements() -> [ValueHealth.Replacement]
 }
 
 /// The values of the last good copy.

@@ -43,6 +43,8 @@ public struct StoreCommit: Sendable, Hashable {
     public var origin: SettingChangeOrigin
     /// Whether the layers around the store have changed, and not the stored values.
     var isLayered = false
+    /// Whether the keys had no other values in between: `false` when the contents are read first, or again as a whole.
+    var isNext = true
 
     /// Creates a commit.
     public init(changes: [StoreChange], origin: SettingChangeOrigin) {

@@ -32,10 +32,10 @@ struct Checkpoints {
     }
 
     private func run(_ timeout: LockTimeouts) throws {
-        store.findLastGoodValues()
+        let replacements = store.findReplacements()
         try FileHandle.reopening {
             let lock = try CheckpointLock.acquire(for: file, timeout) { store.peek { $0.journal.journal } }
-            try Checkpointer.run(store, lock, timeout: timeout)
+            try Checkpointer.run(store, lock, replacements, timeout: timeout)
         }
     }
 
@@ -94,10 +94,10 @@ extension Checkpoints {
                 return store.perform(Effects(schedule.noteSuccess().settled.map { ($0, isSettled: true) }))
             }
             store.look()
-            store.findLastGoodValues()
+            let replacements = store.findReplacements()
             let isMade = try FileHandle.reopening {
                 guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return false }
-                try Checkpointer.run(store, lock, timeout: LockTimeouts())
+                try Checkpointer.run(store, lock, replacements, timeout: LockTimeouts())
                 return true
             }
             if !isMade || !isCheckpointed { schedule(isOwn: false) }
@@ -174,6 +174,8 @@ extension Checkpoints {
 struct Checkpointer {
     private let store: FileStore
     private let lock: CheckpointLock
+    /// The values that the settings of this process use instead of stored ones.
+    private let replacements: [ValueHealth.Replacement]
     /// How long to wait for the journal's lock.
     private let timeout: LockTimeouts
     private var effects = Effects()
@@ -189,8 +191,13 @@ struct Checkpointer {
     ///
     /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be written; ``OutdatedCopyError`` if it is
     ///   written, and the last good copy is outdated.
-    static func run(_ store: FileStore, _ lock: CheckpointLock, timeout: LockTimeouts) throws {
-        var checkpointer = Checkpointer(store: store, lock: lock, timeout: timeout)
+    static func run(
+        _ store: FileStore,
+        _ lock: CheckpointLock,
+        _ replacements: [ValueHealth.Replacement],
+        timeout: LockTimeouts
+    ) throws {
+        var checkpointer = Checkpointer(store: store, lock: lock, replacements: replacements, timeout: timeout)
         if let page = checkpointer.page { LockHolder.current?.store(as: .checkpoint, in: page) }
         // After the lock is released: a subscriber may make a checkpoint.
         defer {
@@ -314,7 +321,7 @@ extension Checkpointer {
 
     /// - Returns: `nil` when the file has to be read first.
     private mutating func makePlan() throws -> Plan? {
-        try withExclusiveJournal { journal, state in
+        try withExclusiveJournal { [replacements] journal, state in
             // A file that could not be read a moment ago is not read again under the journal's lock.
             // A file whose times are coarse is compared when it is replaced.
             let isLookDue = state.settings.failure == nil && state.settings.reading?.checksum == nil
@@ -333,7 +340,10 @@ extension Checkpointer {
                 journal: journal,
                 epoch: epoch.epoch,
                 contents: state.contents.beginSnapshot(),
-                lastGood: state.settings.lastGood.current { state.contents[$0] },
+                lastGood: replacements.reduce(into: [:]) { lastGood, replacement in
+                    guard state.contents[replacement.key] == replacement.stored else { return }
+                    lastGood[replacement.key] = replacement.used
+                },
                 base: state.settings.reading,
                 end: end,
                 isNeeded: isNeeded

@@ -359,6 +359,30 @@ extension FileStore {
     }
 }
 
+// MARK: - Last good values
+
+extension FileStore {
+    func copiedValues() -> CopiedValues? {
+        let newer = peek { Set($0.journal.journaled.keys) }
+        do {
+            return try lastGoodCopy.withLock { known in
+                try file.readLastGood(&known)
+                return known.map { CopiedValues(contents: $0.contents, lastGood: $0.lastGood, newer: newer) }
+            }
+        } catch {
+            // Then there is no earlier value on the disk. The unusable value is reported.
+            return nil
+        }
+    }
+
+    /// Returns the values that settings use instead of stored ones, before a checkpoint replaces the copy that may have them.
+    ///
+    /// The caller holds no lock.
+    func findReplacements() -> [ValueHealth.Replacement] {
+        (peek { $0.observer } as? any LastGoodObserver)?.findReplacements() ?? []
+    }
+}
+
 // MARK: - Open stores
 
 /// The stores that may need a checkpoint when the process exits.
@@ -565,7 +589,8 @@ extension FileStoreState {
 
     /// Records a change with the observer, if that needs it.
     fileprivate func delivery(ofChange key: String, from old: StoredValue?, to new: StoredValue?) -> StoreDelivery? {
-        guard storeVersion.needsChanges.load(ordering: .acquiring), let observer else { return nil }
+        // A removal ends what is known about earlier values.
+        guard new == nil || storeVersion.needsChanges.load(ordering: .acquiring), let observer else { return nil }
         let change = StoreChange(key: key, old: old, new: new)
         var delivery = observer.record(StoreCommit(changes: [change], origin: .local))
         // The last reference to the observer must not be released under the lock.

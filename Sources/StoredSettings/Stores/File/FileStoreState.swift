@@ -92,13 +92,7 @@ struct FileStoreState: ~Copyable {
 extension FileStoreState {
     /// Makes the changes of a record visible.
     mutating func apply(_ changes: [StoreChange], end: UInt32, _ origin: SettingChangeOrigin) {
-        for change in changes {
-            switch origin {
-            case .local: settings.lastGood.noteOwn(change.key, from: change.old, to: change.new)
-            case .external: settings.lastGood.note([change])
-            }
-            noteRecord(of: change.key, over: change.old, end: end)
-        }
+        for change in changes { noteRecord(of: change.key, over: change.old, end: end) }
         publish(changes, origin)
     }
 
@@ -116,7 +110,8 @@ extension FileStoreState {
     mutating func publish(
         _ changes: [StoreChange],
         _ origin: SettingChangeOrigin,
-        resultingIn contents: [String: StoredValue]? = nil
+        resultingIn contents: [String: StoredValue]? = nil,
+        isNext: Bool = true
     ) {
         let changes = changes.allSatisfy { $0.old != $0.new } ? changes : changes.filter { $0.old != $0.new }
         guard !changes.isEmpty else { return }
@@ -128,7 +123,9 @@ extension FileStoreState {
         version &+= 1
         if let observer {
             effects.observers.append(observer)
-            effects.deliveries.append(observer.record(StoreCommit(changes: changes, origin: origin)))
+            var commit = StoreCommit(changes: changes, origin: origin)
+            commit.isNext = isNext
+            effects.deliveries.append(observer.record(commit))
         }
     }
 
@@ -136,7 +133,6 @@ extension FileStoreState {
     mutating func apply(_ value: StoredValue?, forKey key: String, over old: StoredValue?, end: UInt32) {
         version &+= 1
         contents[key] = value
-        settings.lastGood.noteOwn(key, from: old, to: value)
         noteRecord(of: key, over: old, end: end)
     }
 

@@ -109,9 +109,7 @@ extension FileStoreState {
         guard reload == .file, usableJournal === request.journal, let newer = keysNewerThanFile else { return false }
         if let contents = base.contents {
             for key in newer { settings.overridden.updateValue(contents[key], forKey: key) }
-            let edits = edits.filter { !newer.contains($0.key) }
-            settings.lastGood.note(edits)
-            publish(edits, .external)
+            publish(edits.filter { !newer.contains($0.key) }, .external)
         }
         settle(base, for: request)
         return true
@@ -128,9 +126,7 @@ extension FileStoreState {
             if let found = base.contents { settings.overridden.updateValue(found[key], forKey: key) }
             new[key] = contents[key]
         }
-        let edits = [StoreChange](from: contents.all, to: new)
-        if isOpened { settings.lastGood.note(edits) }
-        publish(edits, .external)
+        publish([StoreChange](from: contents.all, to: new), .external, isNext: isOpened)
         settle(base, for: request)
         return true
     }
@@ -181,25 +177,7 @@ extension FileStoreState {
             }
             changes.sort { $0.key < $1.key }
         }
-        noteHistory(changes, of: reloaded)
-        publish(changes, .external, resultingIn: new)
-    }
-
-    /// Notes the values that an edit has replaced.
-    ///
-    /// Several values may have come between those in memory and those that another process has set.
-    private mutating func noteHistory(_ changes: [StoreChange], of reloaded: ReloadedContents) {
-        guard isOpened else { return }
-        let edits = isPlaced(reloaded.base.reading) ? [] : changes.filter { journal.journaled[$0.key] == nil }
-        let edited = Set(edits.map(\.key))
-        settings.lastGood.forget(changes.lazy.map(\.key).filter { !edited.contains($0) })
-        settings.lastGood.note(edits)
-    }
-
-    /// Whether checkpoints have put a file in place since the last one was read, and no edit has come between.
-    private func isPlaced(_ reading: SettingsFile.Reading?) -> Bool {
-        guard let page = journal.journal?.page, let written = WrittenFile(in: page) else { return false }
-        return written.editVersion == settings.editVersion && written.isUnchanged(reading?.status, in: page)
+        publish(changes, .external, resultingIn: new, isNext: false)
     }
 
     /// Whether the file has the same value under a key as when it was read last.

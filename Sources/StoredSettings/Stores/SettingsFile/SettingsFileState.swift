@@ -13,8 +13,6 @@ struct SettingsFileState {
     var editVersion: UInt64?
     /// The file's values under keys that have a newer value in the journal, as far as they are known.
     var overridden: [String: StoredValue?] = [:]
-    /// Earlier values of keys.
-    var lastGood = LastGoodValues()
     /// The directory of the file whose contents are in memory; `nil` if there is none, or another journal was found since.
     ///
     /// The contents remain in use while another program has moved the file aside.
