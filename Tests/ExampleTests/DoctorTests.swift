@@ -285,6 +285,24 @@ struct DoctorTests {
         }
     }
 
+    @Test(
+        "a settings file that is mounted alone, for reading only, is a finding",
+        .enabled(if: geteuid() == 0, "only root mounts files")
+    )
+    func mountedFile() async throws {
+        try await withSuite { home, file in
+            let tool = try Surroundings.program("stored-settings")
+            let mounting = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" && exec \"$2\" acme doctor"
+            let arguments = ["--mount", "/bin/sh", "-c", mounting, "sh", file, tool]
+            let program = try ExampleProgram("/usr/bin/unshare", arguments, home: home)
+            let code = await program.exitCode()
+            // A container may forbid mounts.
+            guard !program.errors.contains("mount: ") && !program.errors.contains("unshare: ") else { return }
+            #expect(code == 78)
+            #expect(program.lines.joined().contains("the file itself is mounted for reading only"), "\(program.lines)")
+        }
+    }
+
     @Test("a user without permissions receives a finding", .enabled(if: geteuid() == 0, "another user is needed"))
     func noPermission() async throws {
         try await withSuite { home, file in

@@ -158,7 +158,7 @@ extension SettingBox {
             }
     }
 
-    /// Returns the first candidate that the type can read.
+    /// Returns the first candidate that the type can read; the first one has the texts themselves.
     private func firstDecoded(
         _ candidates: [StoredValue],
         _ failures: inout [SettingsError],
@@ -166,7 +166,10 @@ extension SettingBox {
     ) -> Value? {
         for candidate in candidates {
             do {
-                return try convert(candidate)
+                let value = try convert(candidate)
+                // A type that reads texts exactly has refused this one.
+                if let texts = candidates.first, encoded(value)?.isRounded(from: texts) == true { continue }
+                return value
             } catch {
                 failures.append(.wrapping(error, as: .invalidValue))
             }
@@ -239,17 +242,7 @@ extension SettingBox {
     /// A type ignores names that it does not know. So with a mistyped name the value would be the default, and would hide the
     /// stored value.
     private func checkNames(in candidate: StoredValue, against value: Value) throws {
-        guard case .dictionary(let given) = candidate, case .dictionary(let members)? = encoded(value) else { return }
-        // A member that is null can be omitted from the encoded value.
-        let unknown = given.keys.filter { members[$0] == nil && given[$0]?.kind != .null }.sorted()
-        guard let name = unknown.first else { return }
-        var error = SettingsError.invalidValue("the setting has no member '\(name)'")
-        let similar = Similarity.best(for: name, among: members.keys.filter { given[$0] == nil })
-        // The encoded value has no members that are nil, so the list may be incomplete.
-        let names = members.keys.sorted().prefix(10).joined(separator: ", ")
-        error.remedy =
-            similar.map { "use '\($0)' if that is meant" } ?? "use only names of its members, such as \(names)"
-        throw error
+        if let encoded = encoded(value) { try candidate.checkNames(against: encoded, at: []) }
     }
 
     private func canDecode(_ value: StoredValue) -> Bool {
@@ -258,6 +251,44 @@ extension SettingBox {
             return true
         } catch {
             // The reason does not matter here.
+            return false
+        }
+    }
+}
+
+extension StoredValue {
+    /// Throws when a dictionary in it has a name that the encoded value does not have.
+    fileprivate func checkNames(against encoded: StoredValue, at path: [SettingsError.PathComponent]) throws {
+        guard case .dictionary(let given) = self, case .dictionary(let members) = encoded else { return }
+        for (name, part) in given.sorted(by: { $0.key < $1.key }) {
+            if let member = members[name] {
+                try part.checkNames(against: member, at: path + [.key(name)])
+            } else if part != .null {
+                // A member that is null can be omitted from the encoded value.
+                let owner = path.isEmpty ? "the setting" : "it"
+                var error = SettingsError.invalidValue("\(owner) has no member '\(name)'")
+                let similar = Similarity.best(for: name, among: members.keys.filter { given[$0] == nil })
+                // The encoded value has no members that are nil, so the list may be incomplete.
+                let names = members.keys.sorted().prefix(10).joined(separator: ", ")
+                error.remedy =
+                    similar.map { "use '\($0)' if that is meant" } ?? "use only names of its members, such as \(names)"
+                error.path = path
+                throw error
+            }
+        }
+    }
+
+    /// Whether a decimal number in it, which is stored as a text, is not that of the original text.
+    fileprivate func isRounded(from texts: StoredValue) -> Bool {
+        switch (self, texts) {
+        case (.string(let own), .string(let text)):
+            guard let own = DecimalText(own), let wanted = DecimalText(text) else { return false }
+            return own != wanted
+        case (.array(let own), .array(let texts)):
+            return zip(own, texts).contains { $0.isRounded(from: $1) }
+        case (.dictionary(let own), .dictionary(let texts)):
+            return own.contains { key, value in texts[key].map(value.isRounded) ?? false }
+        default:
             return false
         }
     }

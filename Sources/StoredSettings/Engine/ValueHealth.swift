@@ -28,10 +28,10 @@ final class ValueHealth: Sendable {
 
     /// What is known about the values before the stored one.
     struct History {
-        /// The values that others have replaced, and those that were in use, newest first. Some may be unusable.
+        /// The values that others have replaced, and those that were in use, newest first.
         ///
-        /// There are several because settings of different types share them: a value that one of them can use may be unusable
-        /// for another one.
+        /// Some may be unusable. There are several because settings of different types share them: a value that one of them can
+        /// use may be unusable for another one.
         fileprivate(set) var earlier: [StoredValue] = []
         /// The value after the last change by others; `nil` if that was a removal, or others may have come before it.
         fileprivate(set) var newest: StoredValue?

@@ -103,7 +103,8 @@ extension FileStatus {
 extension SystemCalls {
     /// Copies the owner, the group and the mode of another file, as far as this user may.
     ///
-    /// Only root can change the owner of a file. If the group cannot be copied, the file receives no group permissions.
+    /// Only root can change the owner of a file, and fails if it may not. If the group cannot be copied, the file receives no
+    /// group permissions.
     /// So users without access to the other file never have access to this one: while owner and group change, only the
     /// owner has access, and the mode is set last.
     package func copyPermissions(of model: FileStatus, to file: FileHandle) throws(SystemError) {
@@ -115,7 +116,9 @@ extension SystemCalls {
             current &= FileMode.owner
             try setPermissions(current, of: file)
         }
-        if isOwnerChanged { _ = try mayGive(file, to: model.owner, status.group) }
+        // Otherwise the owner can use the new file as one of the other users.
+        let isOwnerNeeded = (mode >> 6) & ~mode & 0o006 != 0
+        if isOwnerChanged { _ = try mayGive(file, to: model.owner, status.group, isNeeded: isOwnerNeeded) }
         if isGroupChanged, try !mayGive(file, to: nil, model.group) {
             // Members of the lost group count as other users now. They must not gain permissions.
             mode &= ~FileMode.group & ~(~(mode >> 3) & FileMode.others)
@@ -160,13 +163,27 @@ extension SystemCalls {
     ]
 
     /// Changes the owner, if there is one, and the group, if this user may.
-    func mayGive(_ file: FileHandle, to owner: UserID?, _ group: GroupID) throws(SystemError) -> Bool {
+    ///
+    /// - Parameters:
+    ///   - file: The file.
+    ///   - owner: The new owner; `nil` to change only the group.
+    ///   - group: The new group.
+    ///   - isNeeded: Whether the owner could not use the file otherwise.
+    /// - Returns: Whether both are changed.
+    /// - Throws: ``SystemError``, also if root lacks the capability to change an owner that is needed.
+    func mayGive(
+        _ file: FileHandle,
+        to owner: UserID?,
+        _ group: GroupID,
+        isNeeded: Bool = false
+    ) throws(SystemError) -> Bool {
         do {
             // `uid_t.max` leaves the owner unchanged.
             try setOwner(owner ?? UserID.max, group, of: file)
             return true
         } catch  where Self.noOwnerChange.contains(error.number) {
             // This user may not do so, the user namespace lacks the owner, or the file system has no owners.
+            if isNeeded, error.number == Errno.notPermitted, SystemCalls.currentUser() == 0 { throw error }
             return false
         }
     }

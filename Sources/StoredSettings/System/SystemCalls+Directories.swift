@@ -360,7 +360,7 @@ extension SystemCalls {
         let status = try status(of: parent)
         let directory = try open(name, in: parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
         guard try self.status(of: directory).owner == 0, try names(in: directory).isEmpty else { return }
-        _ = try mayGive(directory, to: status.owner, status.group)
+        _ = try mayGive(directory, to: status.owner, status.group, isNeeded: true)
     }
 }
 

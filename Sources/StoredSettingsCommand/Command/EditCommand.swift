@@ -5,7 +5,7 @@ import StoredSettings
 extension CommandInvocation {
     /// Opens the stored values in an editor, and stores the differences.
     package func edit() async throws {
-        // A signal must not leave the file. It ends the process when the file is removed.
+        // A signal ends the process when the file is removed, or left to the person with what was typed.
         CaughtSignals.begin()
         defer { CaughtSignals.end() }
         let before = settings.suites.map(values)
@@ -14,29 +14,26 @@ extension CommandInvocation {
         for suite in settings.suites { showProblem(of: suite) }
         let directory = try privateDirectory()
         let file = directory.appending("settings.json")
-        // What a person has typed, and could not be stored.
-        var isUnsaved = false
+        var isDone = false
         defer {
-            if !isUnsaved || !keep(file, original: text, in: directory) { remove(directory) }
+            if isDone || !keep(file, original: text, in: directory) { remove(directory) }
         }
         try write(text, to: file)
         while true {
             let start = console.time()
             try await runEditor(on: file)
             let isQuick = console.time() < start + Self.shortestEdit
-            isUnsaved = true
             let bytes = try readFile(file)
-            isUnsaved = bytes != text
             do {
                 let after = try values(in: bytes, file: "the edited file")
                 let edits = try differences(from: before.map(\.values), to: after, bytes)
                 if edits.isEmpty {
-                    let hint = isQuick && !isUnsaved ? Self.hint(editor) : ""
+                    let hint = isQuick && bytes == text ? Self.hint(editor) : ""
                     console.show(message: "\(program): No value was edited. Nothing is changed.\(hint)")
                 } else {
                     try await edits.store(ifUnchangedSince: contents, settings.suites)
                 }
-                isUnsaved = false
+                isDone = true
                 return
             } catch {
                 let failure = CommandFailure(error)
@@ -45,7 +42,6 @@ extension CommandInvocation {
                 console.writeError("Edit again? [Y/n] ")
                 let answer = console.readAnswer()?.lowercased()
                 if CaughtSignals.number != 0 {
-                    isUnsaved = false
                     throw CommandFailure(CommandExit.temporary, "a signal ends the command. Nothing is changed.")
                 }
                 guard let answer, ["", "y", "yes"].contains(answer) else {
@@ -88,7 +84,10 @@ extension CommandInvocation {
         for (suite, old) in zip(settings.suites, before) {
             let new = after.first { $0.suite == suite }?.values ?? [:]
             changed.append((suite, new.filter { old[$0.key] != $0.value }))
-            removed.append((suite, old.keys.filter { new[$0] == nil }))
+            // The value of a renamed setting may have been typed under an old key.
+            let own = settings.settings(of: suite)
+            let kept = own.filter { $0.base.storedKeys.old.contains { new[$0] != nil } }.map(\.key)
+            removed.append((suite, old.keys.filter { new[$0] == nil && !kept.contains($0) }))
         }
         var edits = try checkedEdits(changed, bytes: bytes, file: "the edited file")
         for (suite, keys) in removed {
@@ -227,12 +226,14 @@ extension CommandInvocation {
         }
     }
 
-    /// Leaves the edited file to the person, beside what it was made from; returns `false` if there is none.
+    /// Leaves what was typed to the person, beside what it was made from; returns `false` if there is nothing.
     ///
     /// To import it would undo what other processes have changed meanwhile.
     private func keep(_ file: FilePath, original: [UInt8], in directory: FilePath) -> Bool {
         do {
-            guard try console.system.status(at: file)?.isRegular == true else { return false }
+            guard try console.system.status(at: file)?.isRegular == true, try readFile(file) != original else {
+                return false
+            }
         } catch {
             // It is there, but cannot be examined.
         }

@@ -38,6 +38,7 @@ extension Examination {
                 "\(status.size) bytes, mode \(status.permissions.octal), user \(status.owner), group \(status.group)"
             )
             examineLinks(status, path)
+            examineMount(path)
             examineAccessList(directory, path)
             var examined = ExaminedFile(status: status)
             compare(status, of: path, with: nil, in: parent)
@@ -62,6 +63,27 @@ extension Examination {
                 remedy: "use a symbolic link for the other names"
             )
         )
+    }
+
+    /// Finds a file that is mounted for reading only; that of its directory is a finding already.
+    private mutating func examineMount(_ path: FilePath) {
+        do {
+            try system.checkWritable(path)
+        } catch {
+            guard error.number == Errno.readOnlyFileSystem, !findings.contains(where: { $0.topic == .disk }) else {
+                return
+            }
+            add(
+                Finding(
+                    .disk,
+                    path,
+                    "the file itself is mounted for reading only",
+                    consequence: "checkpoints fail, and values are stored only in the journal",
+                    remedy: "mount the file for writing, or mount its directory instead",
+                    code: .readOnly
+                )
+            )
+        }
     }
 
     private mutating func read(

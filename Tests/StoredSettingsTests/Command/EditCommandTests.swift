@@ -112,6 +112,8 @@ struct EditCommandTests {
         #expect(wrong.errors.contains("the edited file:4:11"))
         #expect(try await edit(harness, editor: "echo '{' >", isKept: true).code == 65)
         #expect(try await edit(harness, editor: "false").code == 69)
+        let failed = try await edit(harness, editor: "f() { sed -i s/81/82/ \"$1\"; exit 3; }; f", isKept: true)
+        #expect(failed.code == 69)
         #expect(try await edit(harness, editor: "rm").code == 74)
         let large = try await edit(harness, editor: "truncate -s 70000000", isKept: true)
         #expect(large.code == 74 && large.errors.contains("Nothing is changed"))
@@ -121,6 +123,14 @@ struct EditCommandTests {
         #expect(same.code == 0)
         #expect(same.errors.contains("Nothing is changed"))
         #expect(harness.suite.snapshot() == ["port": 81, "ratio": 1.5])
+    }
+
+    @Test("a value that is typed under the old key of a renamed setting is stored", arguments: ["limit", "max_limit"])
+    func oldKey(stored key: String) async throws {
+        let harness = CommandHarness([key: 5])
+        let result = try await edit(harness, editor: "echo '{\"max_limit\": 7}' >")
+        #expect(result.code == 0)
+        #expect(harness.suite.snapshot() == ["limit": 7])
     }
 
     @Test("an editor that ends at once without a change may be one that does not wait, and a hint says so")

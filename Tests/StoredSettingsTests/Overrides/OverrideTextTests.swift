@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import StoredSettingsTesting
 import TestSupport
 import Testing
@@ -43,6 +44,20 @@ struct OverrideTextTests {
         #expect(read("1", default: Level.debug) == .info)
         #expect(read("true", default: Level.info) == .debug)
         #expect(nothingReported)
+    }
+
+    @Test(
+        "a decimal number is exact, and one that cannot be is refused, not rounded",
+        arguments: ["340282366920938463463374607431768211456", "0.12345678901234567890123456789012345678901234567"]
+    )
+    func decimals(text: String) {
+        #expect(read("0.1234567890123456789", default: Decimal(1)) == Decimal(string: "0.1234567890123456789"))
+        #expect(nothingReported)
+        #expect(read(text, default: Decimal(1)) == 1)
+        #expect(read("1,\(text)", default: [Decimal]()) == [])
+        #expect(read("a=\(text)", default: [String: Decimal]()) == [:])
+        #expect(reporter.errors.count == 3)
+        #expect(read(text, default: 1.5) == Double(text))
     }
 
     @Test(

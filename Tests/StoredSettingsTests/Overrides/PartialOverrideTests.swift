@@ -81,6 +81,21 @@ struct PartialOverrideTests {
         #expect(!error.message.contains("secret"))
     }
 
+    private struct Service: Codable, Equatable, StoredValueConvertible {
+        var pace = Pace()
+        var name = "a"
+    }
+
+    @Test("an unknown name in a part of a part is reported, and the stored value is used")
+    func nested() throws {
+        let stored: StoredValue = ["pace": ["perSecond": 7, "burst": 8], "name": "b"]
+        let suite = suite(["service": stored], .commandLine([#"--service={"pace":{"brust":3}}"#]))
+        #expect(Setting("service", default: Service(), suite: suite).value.name == "b")
+        let error = try #require(reporter.errors.first)
+        #expect(error.path == [.key("pace")] && error.fact.contains("no member 'brust'"), "\(error)")
+        #expect(error.remedy.contains("'burst'"))
+    }
+
     /// A part that throws an error of this library, which has no path.
     private struct Bounded: Codable, Equatable {
         var count = 1

@@ -42,6 +42,35 @@ struct FileStorePermissionTests {
         }
     }
 
+    @Test(
+        "root that may not change owners takes no file from its owner",
+        .enabled(if: geteuid() == 0, "only root can change owners"),
+        arguments: [true, false]
+    )
+    func withoutOwnerChange(hasJournal: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let owner: uid_t = 4_321
+            #expect(chown(directory, owner, owner) == 0 && chown(path, owner, owner) == 0)
+            if hasJournal {
+                try makeStore(path).commit { $0["a"] = 2 }
+            }
+            let system = SystemCalls(fault: { call, _ in call == .changeOwner ? EPERM : nil })
+            let store = FileStore(path: FilePath(path), system: system, checkpointsInBackground: false)
+            let error = #expect(throws: SettingsError.self) {
+                try store.commit { $0["a"] = 3 }
+                try store.checkpoint()
+            }
+            #expect(error?.code == .readOnly && error?.remedy.contains("CAP_CHOWN") == true, "\(error as Any)")
+            for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
+                var status = stat()
+                #expect(lstat("\(directory)/\(name)", &status) == 0 && status.st_uid == owner, "\(name)")
+            }
+            #expect(makeStore(path).value(forKey: "a") == (hasJournal ? 3 : 1))
+        }
+    }
+
     #if os(Linux)
     @Test(
         "an access control list gives nobody more access: not the file's group, and no user that the directory's list names"
@@ -88,7 +117,7 @@ struct FileStorePermissionTests {
         try await withSettingsPath { path in
             try path.overwriteFile(with: "{}")
             // Only root can assign a group that has no user. The new files of another user have the same group anyway.
-            #expect(chown(path, 4_321, 4_322) == 0 || geteuid() != 0)
+            #expect(chown(path, failure == EPERM ? geteuid() : 4_321, 4_322) == 0 || geteuid() != 0)
             let group = try path.fileGroup
             try FileManager.default.setAttributes([.posixPermissions: 0o664], ofItemAtPath: path)
             let system = SystemCalls { call, _ in call == .changeOwner ? failure : nil }
@@ -338,13 +367,21 @@ struct FileStorePermissionTests {
         }
     }
 
-    @Test("a directory is created where its owner cannot be changed")
-    func directoryWithoutOwner() async throws {
+    @Test(
+        "a directory is created where no owner can be changed, unless its owner could not use it",
+        arguments: [EPERM, ENOSYS]
+    )
+    func directoryWithoutOwner(failure: CInt) async throws {
         try await withTemporaryDirectory { directory in
             if geteuid() == 0 { #expect(chown(directory, 4_321, 4_322) == 0) }
-            let system = SystemCalls { call, _ in call == .changeOwner ? EPERM : nil }
+            let system = SystemCalls { call, _ in call == .changeOwner ? failure : nil }
             let path = directory + "/new/settings.json"
             let store = makeStore(path, system)
+            guard geteuid() != 0 || failure != EPERM else {
+                expectError(.readOnly) { try store.commit { $0["a"] = 1 } }
+                #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
+                return
+            }
             try store.commit { $0["a"] = 1 }
             #expect(makeStore(path).contents() == ["a": 1])
         }

@@ -46,14 +46,18 @@ package final class Journal: Sendable {
     ///   knows.
     static func open(at path: FilePath, _ system: SystemCalls) throws -> Journal? {
         do {
-            return try open(path.name, in: directory(of: path, system))
+            return try open(path.name, in: directory(of: path, system))?.journal
         } catch let error as SystemError where error.number == Errno.noSuchFileOrDirectory {
             return nil
         }
     }
 
-    private static func open(_ name: FilePath, in directory: SettingsDirectory) throws -> Journal? {
-        var isWritable = true
+    /// - Returns: The journal, and the error that prevents this process from writing it.
+    private static func open(
+        _ name: FilePath,
+        in directory: SettingsDirectory
+    ) throws -> (journal: Journal, refusal: SystemError?)? {
+        var refusal: SystemError?
         var file: FileHandle?
         do {
             file = try directory.openSibling(name, OpenFlags.readWrite)
@@ -62,10 +66,10 @@ package final class Journal: Sendable {
             && [Errno.permissionDenied, Errno.notPermitted, Errno.readOnlyFileSystem].contains(error.number)
         {
             file = try directory.openSibling(name, OpenFlags.readOnly)
-            isWritable = false
+            refusal = error
         }
         guard let file else { return nil }
-        return try Journal.opened(file, isWritable: isWritable, directory.system)
+        return try Journal.opened(file, isWritable: refusal == nil, directory.system).map { ($0, refusal) }
     }
 
     /// The directory of the settings file whose journal is at a path.
@@ -84,8 +88,8 @@ package final class Journal: Sendable {
     /// - Throws: ``SystemError``, or ``SettingsError`` if another kind of file is at the path.
     static func openOrCreate(at path: FilePath, _ system: SystemCalls) throws -> (journal: Journal, isCut: Bool) {
         let directory = try directory(of: path, system)
-        if let journal = try open(path.name, in: directory) {
-            guard journal.isWritable else { throw SystemError(call: .open, path: path, number: Errno.permissionDenied) }
+        if let (journal, refusal) = try open(path.name, in: directory) {
+            if let refusal { throw refusal }
             return (journal, false)
         }
         let model = try directory.model()
@@ -243,7 +247,8 @@ extension Journal {
         case here
         /// The file is shorter than its records, or was, so that its header lacks the epoch.
         case cut
-        /// Another journal is there, or the program has closed the file of this one.
+        /// Another journal is there, the program has closed the file of this one, or it has another name, so that processes
+        /// that begin now refuse it.
         case elsewhere
     }
 
@@ -260,7 +265,9 @@ extension Journal {
     func place(at path: FilePath, isLocked: Bool = false) throws(SystemError) -> Place {
         guard !isInherited, isAlive, file.isOpen else { return .elsewhere }
         guard let status = try system.status(at: path, followingLinks: false) else { return .elsewhere }
-        guard status.identity == identity, status.size >= JournalHeader.size else { return .elsewhere }
+        guard status.identity == identity, status.linkCount == 1, status.size >= JournalHeader.size else {
+            return .elsewhere
+        }
         // Another program may have truncated the file. A smaller number only causes another allocation.
         if isLocked, page[JournalHeader.allocatedWord] > UInt64(status.size) {
             page[JournalHeader.allocatedWord] = UInt64(status.size)

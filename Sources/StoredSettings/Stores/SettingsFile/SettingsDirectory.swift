@@ -157,9 +157,15 @@ package struct SettingsDirectory: Sendable {
         _ flags: CInt,
         like model: FileStatus?
     ) throws(SystemError) -> FileHandle? {
-        let file = try createSibling(name, flags)
-        if let file, let model { try system.copyPermissions(of: model, to: file) }
-        return file
+        guard let file = try createSibling(name, flags) else { return nil }
+        do {
+            if let model { try system.copyPermissions(of: model, to: file) }
+            return file
+        } catch {
+            // It would keep the other users from creating it.
+            discardDraft(name)
+            throw error
+        }
     }
 
     /// Whether an open file is the one with a name.
@@ -241,7 +247,7 @@ extension SettingsDirectory {
         }
     }
 
-    /// Removes a draft that is not used.
+    /// Removes a draft, or another new file, that is not used.
     func discardDraft(_ name: FilePath) {
         do {
             try system.unlink(name, in: handle)

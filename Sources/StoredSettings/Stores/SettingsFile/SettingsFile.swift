@@ -526,7 +526,9 @@ extension SettingsFile {
             isReadOnly ? .readOnly : .writeFailed,
             fact: "the settings cannot be saved: \(place): \(error.reason)",
             consequence: consequence,
-            remedy: writingRemedy(for: error.number),
+            remedy: error.call == .changeOwner
+                ? "run the program as the owner of the directory and its files, or give it the capability CAP_CHOWN"
+                : writingRemedy(for: error.number),
             location: SettingsError.Location(file: path.description),
             underlying: error
         )

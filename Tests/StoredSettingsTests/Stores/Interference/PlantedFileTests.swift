@@ -21,6 +21,22 @@ struct PlantedFileTests {
         makeStore(path).contents()
     }
 
+    @Test("a journal that receives another name while it is open is refused, as by processes that begin then")
+    func linkedJournal() async throws {
+        try await withSettingsPath { path in
+            let store = makeStore(path)
+            try store.commit { $0["a"] = 1 }
+            try FileManager.default.linkItem(atPath: path + ".journal", toPath: path + ".backup")
+            store.look()
+            expectError(.untrustedFile) { try store.commit { $0["a"] = 2 } }
+            expectError(.untrustedFile) { try makeStore(path).commit { $0["a"] = 2 } }
+            try FileManager.default.removeItem(atPath: path + ".backup")
+            store.look()
+            try store.commit { $0["a"] = 3 }
+            #expect(values(path) == ["a": 3])
+        }
+    }
+
     private enum Plant: CaseIterable {
         case linkToNothing, linkToFile, hardLink
     }
