@@ -130,14 +130,6 @@ public struct AnySetting: Sendable {
         try await suite.engine.suspending { [base] in try base.reset() }
     }
 
-    /// Checks the setting's values in all sources, whether they are used or not.
-    ///
-    /// - Throws: ``SettingsValidationError`` with what ``findProblems()`` returns, if that is not empty.
-    public func validate() throws {
-        let problems = findProblems()
-        guard problems.isEmpty else { throw SettingsValidationError(problems: problems) }
-    }
-
     /// Returns everything that is wrong with the setting's values in all sources, whether they are used or not.
     ///
     /// A file that cannot be read is not a problem of one setting: see ``SettingsCatalog/findProblems(unknownKeys:)``.
@@ -154,21 +146,29 @@ public struct AnySetting: Sendable {
 
         /// Starts with the current value.
         public func makeAsyncIterator() -> Iterator {
-            Iterator(setting: setting, values: setting.base.makeStoredValues())
+            let keys = Set(setting.base.storedKeys.all)
+            let changes = SettingsSuite.Changes(of: setting.suite, keys: keys, includesLayers: true)
+            return Iterator(setting: setting, changes: changes.makeAsyncIterator())
         }
 
         /// The texts for one loop.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let setting: AnySetting
-            fileprivate let values: any StoredValueIterator
+            fileprivate var changes: SettingsSuite.Changes.Iterator
+            /// The value that was returned last; `nil` before the first one.
+            fileprivate var last: StoredValue??
 
             /// The next text, which is `nil` for a value that is `nil`; `nil` when the task is canceled or the suite is
             /// finished.
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> String?? {
-                guard let value = await values.next(isolation: actor) else { return nil }
-                // Only with the newest value is it known whether that is from a secret file.
-                let isFixed = setting.suite.layers?.files == nil
-                return .some(setting.text(of: isFixed ? CurrentValue(value: value) : setting.base.current))
+                while !Task.isCancelled {
+                    if last != nil, await changes.next(isolation: actor) == nil { return nil }
+                    let current = setting.base.current
+                    guard last != .some(current.value) else { continue }
+                    last = .some(current.value)
+                    return .some(setting.text(of: current))
+                }
+                return nil
             }
         }
     }
@@ -211,12 +211,6 @@ package protocol CatalogSetting: Sendable {
     /// The stored form of the value, and where it comes from, as of one reading.
     var current: CurrentValue { get }
     var storedKeys: StoredKeys { get }
-    /// The sources that give the setting a value above the store, or try to.
-    var overrideNames: [String] { get }
-    /// The warnings of names that follow from old keys, of variables that belong to other settings, and of the order of the sources.
-    var sourceWarnings: [SettingsError] { get }
-    /// The sources that give the setting a value beneath the store, or try to.
-    var baseNames: [String] { get }
     /// The layer of the value, and the explanation.
     var summary: (layer: SettingsLayer, text: String, hidesStore: Bool) { get }
     func set(text: String) throws
@@ -232,18 +226,21 @@ package protocol CatalogSetting: Sendable {
     func unknownMembers(in stored: StoredValue) -> [SettingsError]
     /// Returns the errors of the members that the type ignores, in the store and in the files and suites of layers.
     func unknownMembers() -> [SettingsError]
+    /// Returns the warnings of old keys and names, of a deprecated setting in use, of variables that belong to other settings,
+    /// and of the order of the sources.
+    func warnings(in contents: [String: StoredValue]) -> [SettingsError]
     func reset() throws
     /// Returns a value as a person would write it; scripts receive ``text(of:)`` of the value itself.
     func written(_ stored: StoredValue) -> StoredValue
     func text(of value: StoredValue) -> String
     func findProblems() -> [SettingsError]
-    func makeStoredValues() -> any StoredValueIterator
 }
 
 extension CatalogSetting {
     package func written(_ stored: StoredValue) -> StoredValue { stored }
     package func unknownMembers(in stored: StoredValue) -> [SettingsError] { [] }
     package func unknownMembers() -> [SettingsError] { [] }
+    package func warnings(in contents: [String: StoredValue]) -> [SettingsError] { [] }
 }
 
 /// A text that is a valid value of a setting.
@@ -268,9 +265,4 @@ package struct CurrentValue: Sendable {
     package init(value: StoredValue?, isFromSecretFile: Bool = false) {
         (self.value, self.isFromSecretFile) = (value, isFromSecretFile)
     }
-}
-
-/// The stored forms of a setting's values over time, for one loop.
-package protocol StoredValueIterator: AnyObject {
-    func next(isolation: isolated (any Actor)?) async -> StoredValue??
 }

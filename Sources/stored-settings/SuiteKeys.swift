@@ -30,10 +30,7 @@ struct StoredKey: CatalogSetting {
     var defaultStoredValue: StoredValue? { nil }
     var currentStoredValue: StoredValue? { suite.storedValue(forKey: key) }
     var storedKeys: StoredKeys { StoredKeys(key) }
-    var overrideNames: [String] { [] }
-    var baseNames: [String] { [] }
     var current: CurrentValue { CurrentValue(value: currentStoredValue) }
-    var sourceWarnings: [SettingsError] { [] }
 
     var summary: (layer: SettingsLayer, text: String, hidesStore: Bool) {
         guard let value = currentStoredValue else { return (.default, "\(key) has no value in \(suite)", false) }
@@ -71,31 +68,4 @@ struct StoredKey: CatalogSetting {
     func text(of value: StoredValue) -> String { value.text }
 
     func findProblems() -> [SettingsError] { [] }
-
-    func makeStoredValues() -> any StoredValueIterator {
-        StoredKeyValues(self)
-    }
-}
-
-/// The values of a key over time.
-private final class StoredKeyValues: StoredValueIterator {
-    private let key: StoredKey
-    private var changes: SettingsSuite.Changes.Iterator
-    private var isFirst = true
-
-    init(_ key: StoredKey) {
-        self.key = key
-        changes = key.suite.changes(of: key.key).makeAsyncIterator()
-    }
-
-    func next(isolation: isolated (any Actor)?) async -> StoredValue?? {
-        if isFirst {
-            isFirst = false
-            return .some(key.currentStoredValue)
-        }
-        var iterator = changes
-        defer { changes = iterator }
-        guard await iterator.next(isolation: isolation) != nil else { return nil }
-        return .some(key.currentStoredValue)
-    }
 }

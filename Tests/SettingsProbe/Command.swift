@@ -135,7 +135,7 @@ enum Command: String {
         case .forkBusily: try forkBusily(suite, integer(suite, arguments), arguments.integer(1))
         case .exhaust: try exhaust(leaving: arguments.integer(0))
         case .recover: recover()
-        case .closeAll: try Descriptors.closeAll(openingInstead: arguments.text(0))
+        case .closeAll: try Descriptors.closeAll(openingInstead: arguments.paths[0])
         case .closeStreams: try closeStreams(integer(suite, arguments), arguments.integer(1))
         case .starve: try starve()
         case .feed: try limitMemory(to: nil)

@@ -21,8 +21,6 @@ extension Setting: CatalogSetting {
         return (explanation.layer, text, explanation.hidesStore)
     }
 
-    package var overrideNames: [String] { box.quietOverrideReadings.map(\.source) }
-    package var baseNames: [String] { box.quietBaseReadings.map(\.source) }
     package var current: CurrentValue {
         guard suite.layers?.files != nil else { return CurrentValue(value: box.encoded(value)) }
         let reading = box.uncachedReading
@@ -113,8 +111,19 @@ extension Setting: CatalogSetting {
         Value.self is StoredValue.Type || Value.self is StoredValue?.Type ? value.jsonText : value.text
     }
 
-    package var sourceWarnings: [SettingsError] {
-        box.sourceWarnings(of: box.quietOverrideReadings + box.quietBaseReadings, box.secretNames)
+    package func warnings(in contents: [String: StoredValue]) -> [SettingsError] {
+        var warnings: [SettingsError] = []
+        let (overrides, bases) = (box.quietOverrideReadings, box.quietBaseReadings)
+        if contents[key] != nil, let old = storedKeys.old.first(where: { contents[$0] != nil }) {
+            warnings.append(.ignoredOldKey(old, of: key))
+        }
+        if let deprecation = metadata.traits.deprecation {
+            let stored = (storedKeys.all.first { contents[$0] != nil }).map { "the key '\($0)'" }
+            if let source = overrides.first?.source ?? stored ?? bases.first?.source {
+                warnings.append(.deprecated(key, setBy: source, deprecation))
+            }
+        }
+        return warnings.map(suite.naming) + box.sourceWarnings(of: overrides + bases, box.secretNames)
     }
 
     package func findProblems() -> [SettingsError] {
@@ -142,27 +151,5 @@ extension Setting: CatalogSetting {
         let explanation = explain()
         if let source = explanation.source { return "the value of \(source)" }
         return explanation.layer == .store ? "the stored value" : "the \(explanation.layer)"
-    }
-
-    package func makeStoredValues() -> any StoredValueIterator {
-        EncodedValues(self)
-    }
-}
-
-/// The stored forms of a setting's values.
-private final class EncodedValues<Value: Sendable>: StoredValueIterator {
-    private var values: Setting<Value>.Values.Iterator
-    private let box: SettingBox<Value>
-
-    init(_ setting: Setting<Value>) {
-        values = setting.values.makeAsyncIterator()
-        box = setting.box
-    }
-
-    package func next(isolation: isolated (any Actor)?) async -> StoredValue?? {
-        var iterator = values
-        defer { values = iterator }
-        guard let value = await iterator.next(isolation: isolation) else { return nil }
-        return .some(box.encoded(value))
     }
 }

@@ -96,7 +96,7 @@ extension SettingsCatalog {
             for setting in self where setting.suite == suite {
                 errors += setting.findProblems()
                 if unknownKeys != .accept { unknown += setting.base.unknownMembers().map { (suite, $0) } }
-                warnings += setting.warnings(in: contents).map { (suite, $0) }
+                warnings += setting.base.warnings(in: contents).map { (suite, $0) }
             }
         }
         for suite in stores {
@@ -190,23 +190,6 @@ extension SettingsError {
     }
 }
 
-extension AnySetting {
-    fileprivate func warnings(in contents: [String: StoredValue]) -> [SettingsError] {
-        var warnings: [SettingsError] = []
-        let keys = base.storedKeys
-        if contents[key] != nil, let old = keys.old.first(where: { contents[$0] != nil }) {
-            warnings.append(.ignoredOldKey(old, of: key))
-        }
-        if let deprecation = traits.deprecation {
-            let stored = (keys.all.first { contents[$0] != nil }).map { "the key '\($0)'" }
-            if let source = base.overrideNames.first ?? stored ?? base.baseNames.first {
-                warnings.append(.deprecated(key, setBy: source, deprecation))
-            }
-        }
-        return warnings.map(suite.naming) + base.sourceWarnings
-    }
-}
-
 extension SettingsSuite {
     /// The errors of keys that no declaration has.
     fileprivate func unknownKeys(
@@ -259,7 +242,7 @@ extension SettingsError {
         )
     }
 
-    fileprivate static func deprecated(_ key: String, setBy source: String, _ message: String) -> SettingsError {
+    static func deprecated(_ key: String, setBy source: String, _ message: String) -> SettingsError {
         SettingsError(
             .deprecatedKey,
             fact: "the setting is deprecated, and has a value from \(source)",

@@ -82,6 +82,13 @@ extension StoredValue {
 
 extension Setting {
     package func unknownMembers(in stored: StoredValue) -> [SettingsError] {
+        unknownMembers(in: stored) { nil }
+    }
+
+    private func unknownMembers(
+        in stored: StoredValue,
+        at place: () -> SettingsError.Location?
+    ) -> [SettingsError] {
         let search = MemberSearch(of: stored) { stored in
             do {
                 return try box.key.conversion.encode(box.convert(stored))
@@ -93,6 +100,7 @@ extension Setting {
             .map { member in
                 var error = SettingsError.unknownMember(member.name, others: member.others, isSecret: isSecret)
                 if !isSecret { error.path = member.path }
+                error.location = place()
                 return box.naming(error, as: .unknownKey)
             } ?? []
     }
@@ -102,21 +110,11 @@ extension Setting {
         // What is used while a file cannot be read is not in the file.
         if engine.store.problem == nil, let stored = box.storedValue {
             let store = engine.store as? any LocatingStore
-            errors += unknownMembers(in: stored)
-                .map { error in
-                    var error = error
-                    error.location = store?.location(ofValueForKey: box.storedKey ?? key) ?? error.location
-                    return error
-                }
+            errors += unknownMembers(in: stored) { store?.location(ofValueForKey: box.storedKey ?? key) }
         }
         for document in suite.layers?.snapshot.documents ?? [] {
             guard let (name, stored) = document.value(for: box.key.storedKeys) else { continue }
-            errors += unknownMembers(in: stored)
-                .map { error in
-                    var error = error
-                    error.location = document.location(ofValueForKey: name)
-                    return error
-                }
+            errors += unknownMembers(in: stored) { document.location(ofValueForKey: name) }
         }
         return errors
     }

@@ -317,16 +317,11 @@ extension SettingBox {
             cause.remedy.isEmpty
             ? "\(verb) \(validForm())"
             : cause.remedy.replacing("assign a value", with: "\(verb) a value", maxReplacements: 1)
-        var error = SettingsError(
-            cause.code,
-            fact: "\(source) cannot be used: \(cause.fact)",
-            consequence: "it is ignored, and the next layer is used",
-            remedy: "\(correction), or \(omission ?? usualOmission)",
-            key: key.name,
-            underlying: cause.underlying
-        )
-        error.path = cause.path
-        error.suite = suiteName
+        var error = cause
+        error.fact = "\(source) cannot be used: \(cause.fact)"
+        error.consequence = "it is ignored, and the next layer is used"
+        error.remedy = "\(correction), or \(omission ?? usualOmission)"
+        (error.key, error.suite, error.location) = (key.name, suiteName, nil)
         return error
     }
 
@@ -360,14 +355,8 @@ extension SettingsError {
     /// The error of an empty string, whose fact says so.
     fileprivate var ofEmptyText: SettingsError {
         guard !fact.contains(StoredValue.string("").phrase) else { return self }
-        var error = SettingsError(
-            code,
-            fact: "the value is empty: \(fact)",
-            consequence: consequence,
-            remedy: remedy,
-            underlying: underlying
-        )
-        error.path = path
+        var error = self
+        error.fact = "the value is empty: \(fact)"
         return error
     }
 }

@@ -413,7 +413,7 @@ extension SettingBox {
     private var baseReadingForChange: Reading? {
         guard let layers else { return nil }
         let snapshot = layers.snapshot
-        let known = layerCaches?.bases.readings(in: snapshot, isReporting: false)
+        let known = layerCaches?.bases.readings(in: snapshot)
         let readings = known ?? layers.bases.flatMap { self.readings(of: $0, snapshot, nil) }
         return usedReading(in: readings.filter { $0.layer != .secretFile })
     }
@@ -462,13 +462,13 @@ extension SettingBox {
         isReporting: Bool
     ) -> [LayerReading<Value>] {
         guard let layers, let sources, let cache, !sources.isEmpty || !layers.problems.isEmpty else { return [] }
-        if let known = cache.readings(in: layers.snapshot, isReporting: isReporting) { return known }
+        if let known = cache.readings(in: layers.snapshot) { return known }
         let names = secretNames
         let snapshot = layers.snapshot(including: names, ofKey: key.name)
         let readings = sources.flatMap { self.readings(of: $0, snapshot, names) }
-        guard !isReadByValidator else { return readings }
+        guard isReporting, !isReadByValidator else { return readings }
         let problems = readings.problems() + sourceWarnings(of: readings, names)
-        if let old = cache.store(readings, from: snapshot, reporting: isReporting ? problems : nil) {
+        if let old = cache.store(readings, from: snapshot, reporting: problems) {
             report(problems, insteadOf: old, in: layers)
         }
         return readings
@@ -572,7 +572,7 @@ extension SettingBox {
         guard let secret = snapshot.secrets[path] else {
             return variable.map { failure(.missingSecret(path, namedBy: $0), from: source) }
         }
-        guard let text = secret.text else {
+        guard let text = secret.contents else {
             return secret.problem.map { problem in
                 failure(variable.map(problem.naming) ?? problem, from: source)
             }

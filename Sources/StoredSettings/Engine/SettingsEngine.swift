@@ -181,27 +181,20 @@ extension SettingsEngine {
 extension SettingsEngine {
     typealias SubscriberID = SubscriberTable.ID
 
-    /// Adds a subscriber for one key, which receives every change after the returned value.
-    func addSubscriber(_ subscriber: some ChangeSubscriber, forKey key: String) -> (
-        id: SubscriberID, value: StoredValue?
-    ) {
+    /// Adds a subscriber for some keys, or for every key, which receives every change after the returned value.
+    ///
+    /// - Returns: Its identifier, and the value of the first key.
+    func addSubscriber(
+        _ subscriber: some ChangeSubscriber,
+        forKeys keys: [String]? = nil
+    ) -> (id: SubscriberID, value: StoredValue?) {
         prepareSubscription()
-        let (id, value, isFinished) = withValue(forKey: key) { value, state in
-            (state.subscribers.insert(subscriber, forKey: key), value, state.isFinished)
+        // Also for every key: a store that has not read its contents yet would report all of them as changes.
+        let (id, value, isFinished) = withValue(forKey: keys?.first ?? "") { value, state in
+            (state.subscribers.insert(subscriber, forKeys: keys), value, state.isFinished)
         }
         if isFinished { subscriber.finish() }
         return (id, value)
-    }
-
-    /// Adds a subscriber for some keys, or for every key, which receives every change from now on.
-    func addSubscriber(_ subscriber: some ChangeSubscriber, forKeys keys: [String]? = nil) -> SubscriberID {
-        prepareSubscription()
-        // A read of any key: a store that has not read its contents yet would report all of them as changes.
-        let (id, isFinished) = withValue(forKey: "") { _, state in
-            (state.subscribers.insert(subscriber, forKeys: keys), state.isFinished)
-        }
-        if isFinished { subscriber.finish() }
-        return id
     }
 
     private func prepareSubscription() {

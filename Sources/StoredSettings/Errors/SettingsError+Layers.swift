@@ -60,16 +60,9 @@ extension SettingsError {
 
     /// The error of a file with a secret, with the variable that names the file.
     func naming(_ variable: String) -> SettingsError {
-        var error = SettingsError(
-            code,
-            fact: "the file that \(variable) names cannot be used: \(fact)",
-            consequence: consequence,
-            remedy: remedy.isEmpty ? "unset \(variable)" : "\(remedy), or unset \(variable)",
-            key: key,
-            location: location,
-            underlying: underlying
-        )
-        (error.suite, error.path) = (suite, path)
+        var error = self
+        error.fact = "the file that \(variable) names cannot be used: \(fact)"
+        error.remedy = remedy.isEmpty ? "unset \(variable)" : "\(remedy), or unset \(variable)"
         return error
     }
 

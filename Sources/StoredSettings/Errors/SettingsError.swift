@@ -8,13 +8,13 @@ public import Foundation
 
 /// A failure of a setting or a suite: the fact, the consequence, and the fix.
 ///
-/// Distinguish failures by ``code``. Two errors are equal when their codes are.
+/// Distinguish failures by ``code``.
 ///
 /// A message contains no stored value: it names only kinds of values, keys and the names of members. So messages can be
 /// logged even if settings are secret. The ``underlying`` error may contain a value.
 public struct SettingsError: Error, Sendable {
     /// The kind of failure.
-    public let code: Code
+    public package(set) var code: Code
 
     /// The key of the setting; `nil` for a failure that is not about one.
     public var key: String?
@@ -31,10 +31,10 @@ public struct SettingsError: Error, Sendable {
     public var path: [PathComponent]
 
     /// The error that led to this one.
-    public let underlying: (any Error)?
+    public package(set) var underlying: (any Error)?
 
     /// What happened, in one sentence without a period.
-    public let fact: String
+    public package(set) var fact: String
 
     /// The effect of the failure, in one sentence without a period.
     public var consequence: String

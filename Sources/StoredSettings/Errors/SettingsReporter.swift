@@ -40,11 +40,7 @@ public final class StandardErrorReporter: SettingsReporter {
     /// Then all are forgotten, so that memory is bounded.
     private static let maximumCount = 1_000
 
-    convenience init() {
-        self.init { SystemCalls.writeToStandardError($0) }
-    }
-
-    init(write: @escaping @Sendable (String) -> Void) {
+    init(write: @escaping @Sendable (String) -> Void = { SystemCalls.writeToStandardError($0) }) {
         self.write = write
     }
 

@@ -272,7 +272,7 @@ final class BaseSuite: ChangeSubscriber {
     func open() {
         guard state.withLock({ $0.contents == nil }) else { return }
         let subscription = suite.engine.addFollower(self)
-        let initial = relative(suite.engine.contents())
+        let initial = suite.own(suite.engine.contents())
         let isFirst = state.withLock { state in
             guard state.contents == nil else { return false }
             // A later commit than the one that was read is not overwritten.
@@ -304,7 +304,7 @@ final class BaseSuite: ChangeSubscriber {
     func offer(_ commit: StoreCommit) -> Bool {
         // The layers of the suite itself are not layers of the other one.
         guard !commit.isLayered else { return false }
-        let changes = commit.changes.compactMap { change in key(change.key).map { ($0, change.new) } }
+        let changes = suite.own(Dictionary(commit.changes.map { ($0.key, $0.new) }) { $1 })
         state.withLock { state in
             for (key, value) in changes {
                 if state.contents == nil {
@@ -320,15 +320,4 @@ final class BaseSuite: ChangeSubscriber {
     func wake(_ origin: SettingChangeOrigin) { changed(origin) }
 
     func finish() {}
-
-    /// Returns the key in the group; `nil` for a key of another one.
-    private func key(_ key: String) -> String? {
-        guard let group = suite.group else { return key }
-        return group.relative(key)
-    }
-
-    private func relative(_ contents: [String: StoredValue]) -> [String: StoredValue] {
-        let pairs = contents.compactMap { key, value in self.key(key).map { ($0, value) } }
-        return Dictionary(pairs) { first, _ in first }
-    }
 }

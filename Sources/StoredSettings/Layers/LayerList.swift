@@ -123,20 +123,15 @@ final class LayerCache<Value: Sendable>: Sendable {
     private struct Known {
         var snapshot: LayerSnapshot
         var readings: [LayerReading<Value>]
-        /// Whether the problems of these readings were reported.
-        var isReported: Bool
-        /// The problems that were reported last, of these readings or of earlier ones.
-        var reported: [SettingsError]
+        /// The problems of these readings, which were reported.
+        var problems: [SettingsError]
     }
 
     private let known = Locked<Known?>(nil)
 
-    /// Returns the readings of a snapshot; `nil` when they are not known, or not reported although they have to be.
-    func readings(in snapshot: LayerSnapshot, isReporting: Bool) -> [LayerReading<Value>]? {
-        known.withLock { known in
-            guard let known, known.snapshot === snapshot, known.isReported || !isReporting else { return nil }
-            return known.readings
-        }
+    /// Returns the readings of a snapshot; `nil` when they are not known.
+    func readings(in snapshot: LayerSnapshot) -> [LayerReading<Value>]? {
+        known.withLock { $0?.snapshot === snapshot ? $0?.readings : nil }
     }
 
     /// Stores readings.
@@ -144,31 +139,18 @@ final class LayerCache<Value: Sendable>: Sendable {
     /// - Parameters:
     ///   - readings: The readings, highest precedence first.
     ///   - snapshot: The snapshot that they are from.
-    ///   - problems: The problems of the readings that the caller reports; `nil` if it reports nothing.
-    /// - Returns: The problems that were reported before; `nil` if there is nothing to report.
+    ///   - problems: The problems of the readings, which the caller reports.
+    /// - Returns: The problems that were reported before; `nil` if these readings, or newer ones, are known.
     func store(
         _ readings: [LayerReading<Value>],
         from snapshot: LayerSnapshot,
-        reporting problems: [SettingsError]?
+        reporting problems: [SettingsError]
     ) -> [SettingsError]? {
-        let (reported, old) = known.withLock { known -> ([SettingsError]?, Known?) in
-            if let known {
-                let isOld = known.snapshot.number > snapshot.number
-                let isKnown = known.snapshot.number == snapshot.number && (known.isReported || problems == nil)
-                guard !isOld, !isKnown else { return (nil, nil) }
-            }
-            let old = known
-            let reported = old?.reported ?? []
-            known = Known(
-                snapshot: snapshot,
-                readings: readings,
-                isReported: problems != nil,
-                reported: problems ?? reported
-            )
-            return (problems == nil ? nil : reported, old)
+        let old = known.withLock { known -> Known?? in
+            if let known, known.snapshot.number >= snapshot.number { return nil }
+            return exchange(&known, with: Known(snapshot: snapshot, readings: readings, problems: problems))
         }
-        // Outside the lock: the end of a value may run user code.
-        _ = consume old
-        return reported
+        // The old readings end outside the lock: the end of a value may run user code.
+        return old.map { $0?.problems ?? [] }
     }
 }

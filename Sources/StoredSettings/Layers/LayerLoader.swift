@@ -104,9 +104,7 @@ extension LayerLoader {
                 case .commandLine, .environment, .secretDirectory, .stored: return (source, [])
                 }
             },
-            secrets: secrets.compactMapValues { file in
-                file.exists ? LayerSecret(text: file.contents, problem: file.problem) : nil
-            },
+            secrets: secrets.filter(\.value.exists),
             directoryProblems: directoryProblems.sorted { $0.key.description < $1.key.description }.map(\.value)
         )
     }
@@ -127,7 +125,11 @@ extension LayerLoader {
     /// The keys whose values differ between two snapshots.
     func changedKeys(from old: LayerSnapshot, to new: LayerSnapshot) -> Set<String> {
         var changed: Set<String> = []
-        for (path, keys) in keys where old.secrets[path] != new.secrets[path] { changed.formUnion(keys) }
+        for (path, keys) in keys {
+            let (before, after) = (old.secrets[path], new.secrets[path])
+            let isSame = before?.contents == after?.contents && before?.problem?.message == after?.problem?.message
+            if !isSame { changed.formUnion(keys) }
+        }
         let (before, after) = (old.contentsByOrigin, new.contentsByOrigin)
         for origin in Set(before.keys).union(after.keys) where before[origin] != after[origin] {
             changed.formUnion([StoreChange](from: before[origin] ?? [:], to: after[origin] ?? [:]).map(\.key))

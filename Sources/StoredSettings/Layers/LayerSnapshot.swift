@@ -7,14 +7,14 @@ final class LayerSnapshot: Sendable {
     /// The suites and the existing files of each source, highest precedence first.
     private let groups: [(source: LayerSource, documents: [LayerDocument])]
     /// The secrets that exist, of those that settings have asked for.
-    let secrets: [FilePath: LayerSecret]
+    let secrets: [FilePath: LayerFile<String>]
     /// The errors of the directories that cannot be read.
     let directoryProblems: [SettingsError]
 
     init(
         number: UInt64,
         groups: [(source: LayerSource, documents: [LayerDocument])] = [],
-        secrets: [FilePath: LayerSecret] = [:],
+        secrets: [FilePath: LayerFile<String>] = [:],
         directoryProblems: [SettingsError] = []
     ) {
         self.number = number
@@ -38,7 +38,7 @@ final class LayerSnapshot: Sendable {
     ///
     /// The settings report secrets that they cannot use.
     var problems: [SettingsError] {
-        let secrets = secrets.filter { $0.value.text != nil }.sorted { $0.key.description < $1.key.description }
+        let secrets = secrets.filter { $0.value.contents != nil }.sorted { $0.key.description < $1.key.description }
         return documents.compactMap(\.problem) + directoryProblems + secrets.compactMap(\.value.problem)
     }
 
@@ -118,17 +118,5 @@ extension SettingsSuite {
         }
         guard case .durable(let path) = persistence else { return nil }
         return SettingsError.Location(file: path)
-    }
-}
-
-/// A file with one secret.
-struct LayerSecret: Equatable, Sendable {
-    /// The text, without a line break at the end; `nil` if it was never known.
-    let text: String?
-    /// The error that prevents reading the file.
-    let problem: SettingsError?
-
-    static func == (first: LayerSecret, second: LayerSecret) -> Bool {
-        first.text == second.text && first.problem?.message == second.problem?.message
     }
 }

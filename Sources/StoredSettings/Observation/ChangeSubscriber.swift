@@ -141,10 +141,6 @@ struct SubscriberTable {
     /// Whether a change of a key has a subscriber.
     func concerns(_ key: String) -> Bool { !ofEveryKey.isEmpty || byKey[key] != nil }
 
-    mutating func insert(_ subscriber: some ChangeSubscriber, forKey key: String) -> ID {
-        insert(subscriber, forKeys: [key])
-    }
-
     /// Adds a subscriber.
     ///
     /// - Parameters:

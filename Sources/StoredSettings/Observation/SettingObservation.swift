@@ -102,7 +102,7 @@ public final class SettingObservation: Sendable {
     @discardableResult
     public func tieToLifetime(of object: AnyObject) -> SettingObservation {
         // An observation that has ended is not held, even when it ends during this call.
-        if subscriber.setTie(LifetimeTie(object)) {
+        if subscriber.setTie(WeakReference(object)) {
             LifetimeTies.shared.add(self)
             if subscriber.isInvalid { LifetimeTies.shared.remove(self) }
         }
@@ -120,17 +120,6 @@ public final class SettingObservation: Sendable {
 }
 
 // MARK: - Lifetime ties
-
-/// A weak reference to an object with which an observation ends.
-///
-/// Unchecked: the variable is set once, and is a variable only because it is weak. The object is never used.
-final class LifetimeTie: @unchecked Sendable {
-    private(set) weak var object: AnyObject?
-
-    init(_ object: AnyObject) {
-        self.object = object
-    }
-}
 
 /// The observations that are tied to an object.
 ///
@@ -188,7 +177,7 @@ final class LifetimeTies: Sendable {
 final class CallbackSubscriber: CallbackReceiver {
     private struct State {
         var pending: StoredValueChange?
-        var tie: LifetimeTie?
+        var tie: WeakReference<AnyObject>?
         var isDelivering = true
         var isFinished = false
         var isInvalid = false
@@ -251,7 +240,7 @@ final class CallbackSubscriber: CallbackReceiver {
     ///
     /// - Parameter tie: A weak reference to the object; `nil` for none.
     /// - Returns: Whether the subscriber can still deliver a change.
-    func setTie(_ tie: LifetimeTie?) -> Bool {
+    func setTie(_ tie: WeakReference<AnyObject>?) -> Bool {
         state.withLock { state in
             guard !state.isOver else { return false }
             state.tie = tie
@@ -301,7 +290,7 @@ final class CallbackSubscriber: CallbackReceiver {
         }
     }
 
-    private func nextDelivery() -> (StoredValueChange, LifetimeTie?)? {
+    private func nextDelivery() -> (StoredValueChange, WeakReference<AnyObject>?)? {
         state.withLock { state in
             guard !state.isDelivering, let change = state.pending else { return nil }
             state.isDelivering = true

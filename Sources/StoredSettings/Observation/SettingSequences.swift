@@ -127,12 +127,12 @@ extension Setting {
     ) -> (Subscriber, SettingsEngine.SubscriberID, StoredValue?) {
         guard !storedKeys.old.isEmpty else {
             let subscriber = makeSubscriber(StoredValueChange.init(of:))
-            let (id, value) = engine.addSubscriber(subscriber, forKey: key)
+            let (id, value) = engine.addSubscriber(subscriber, forKeys: [key])
             return (subscriber, id, value)
         }
         let known = KnownValues(storedKeys)
         let subscriber = makeSubscriber { known.change($0) }
-        let id = engine.addSubscriber(subscriber, forKeys: storedKeys.all)
+        let (id, _) = engine.addSubscriber(subscriber, forKeys: storedKeys.all)
         return (subscriber, id, known.begin(with: engine.contents()))
     }
 

@@ -59,7 +59,7 @@ extension SettingsSuite {
         } callback: { _ in
             if trackers.readAll(keys, of: engine) { onChange() }
         }
-        let observation = SettingObservation(subscriber, id: engine.addSubscriber(subscriber), engine: engine)
+        let observation = SettingObservation(subscriber, id: engine.addSubscriber(subscriber).id, engine: engine)
         // After the subscription: a change in between is in both, and is then equal to what was read.
         _ = trackers.readAll(keys, of: engine)
         if initial { onChange() }
@@ -141,7 +141,9 @@ extension SettingsSuite {
     /// - Returns: The result of the closure.
     /// - Throws: The error of the closure.
     public func withoutPropagation<Result>(_ body: () throws -> Result) rethrows -> Result {
-        try Quiet.run(engine, body)
+        let block = Quiet(engine)
+        defer { block.isOver.store(true, ordering: .relaxed) }
+        return try Quiet.$current.withValue(block, operation: body)
     }
 
     /// Changes settings in an asynchronous closure, without notifying the observers and streams of this process.
@@ -157,7 +159,9 @@ extension SettingsSuite {
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws -> Result
     ) async rethrows -> Result {
-        try await Quiet.run(engine, isolation: isolation, body)
+        let block = Quiet(engine)
+        defer { block.isOver.store(true, ordering: .relaxed) }
+        return try await Quiet.$current.withValue(block, operation: body, isolation: isolation)
     }
 }
 
@@ -165,14 +169,14 @@ extension SettingsSuite {
 ///
 /// The tasks that the block starts inherit it. Their changes after the end of the block are delivered.
 final class Quiet: Sendable {
-    @TaskLocal private static var current: Quiet?
+    @TaskLocal fileprivate static var current: Quiet?
 
     private let engine: ObjectIdentifier
     /// The block around this one, perhaps of another suite.
     private let outer: Quiet?
-    private let isOver = Atomic(false)
+    fileprivate let isOver = Atomic(false)
 
-    private init(_ engine: SettingsEngine) {
+    fileprivate init(_ engine: SettingsEngine) {
         self.engine = ObjectIdentifier(engine)
         outer = Self.current
     }
@@ -185,21 +189,5 @@ final class Quiet: Sendable {
             quiet = block.outer
         }
         return false
-    }
-
-    static func run<Result>(_ engine: SettingsEngine, _ body: () throws -> Result) rethrows -> Result {
-        let block = Quiet(engine)
-        defer { block.isOver.store(true, ordering: .relaxed) }
-        return try $current.withValue(block, operation: body)
-    }
-
-    static func run<Result>(
-        _ engine: SettingsEngine,
-        isolation: isolated (any Actor)?,
-        _ body: () async throws -> Result
-    ) async rethrows -> Result {
-        let block = Quiet(engine)
-        defer { block.isOver.store(true, ordering: .relaxed) }
-        return try await $current.withValue(block, operation: body, isolation: isolation)
     }
 }

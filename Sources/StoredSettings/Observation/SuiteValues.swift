@@ -56,7 +56,7 @@ extension SettingsSuite {
             fileprivate init(_ sequence: TupleValues) {
                 let (engine, keys) = (sequence.engine, sequence.keys)
                 let storage = StreamSubscriber { StoredValueChange(ofAnyOf: keys, in: $0) }
-                subscription = ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage))
+                subscription = ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage).id)
                 // After the subscription: a change in between is in both, and is then equal to what was read.
                 (readAll, current) = sequence.track()
                 _ = readAll()
@@ -130,26 +130,15 @@ extension SettingsSuite {
             self.suite = suite
             self.keys = keys
             self.includesLayers = includesLayers
-            subscription = Self.subscribe(suite, keys, includesLayers)
+            let (engine, group) = (suite.engine, suite.group)
+            let storage = StreamSubscriber { Change($0, keys: keys, in: group, includesLayers: includesLayers) }
+            subscription = ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage).id)
         }
 
         /// Starts with the changes since the sequence was created; a second loop starts now.
         public func makeAsyncIterator() -> Iterator {
-            let isFirst = subscription.take()
-            return Iterator(
-                suite: suite,
-                subscription: isFirst ? subscription : Self.subscribe(suite, keys, includesLayers)
-            )
-        }
-
-        private static func subscribe(
-            _ suite: SettingsSuite,
-            _ keys: Set<String>?,
-            _ includesLayers: Bool
-        ) -> ChangeSubscription<Change> {
-            let (engine, group) = (suite.engine, suite.group)
-            let storage = StreamSubscriber { Change($0, keys: keys, in: group, includesLayers: includesLayers) }
-            return ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage))
+            let own = subscription.take() ? self : Self(of: suite, keys: keys, includesLayers: includesLayers)
+            return Iterator(suite: suite, subscription: own.subscription)
         }
 
         /// The changes for one loop.

@@ -46,13 +46,8 @@ final class UnavailableStore: VersionedStore {
     }
 
     private func error(_ consequence: String) -> SettingsError {
-        SettingsError(
-            .locationUnavailable,
-            fact: cause.fact,
-            consequence: consequence,
-            remedy: cause.remedy,
-            location: cause.location,
-            underlying: cause.underlying
-        )
+        var error = cause
+        (error.code, error.consequence) = (.locationUnavailable, consequence)
+        return error
     }
 }

@@ -41,19 +41,14 @@ package struct JSONWriter {
     ///
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
     package static func prettyText(of value: StoredValue) throws -> [UInt8] {
-        var writer = JSONWriter(.own)
-        try writer.write(value)
-        writer.text.append(JSONByte.lineFeed)
-        return writer.text
+        try text(of: value, .own, level: 0) + [JSONByte.lineFeed]
     }
 
     /// Returns one value on one line, without spaces or a newline.
     ///
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
     package static func compactText(of value: StoredValue) throws -> [UInt8] {
-        var writer = JSONWriter()
-        try writer.write(value)
-        return writer.text
+        try text(of: value, nil, level: 0)
     }
 
     /// Returns one value as a part of a file.

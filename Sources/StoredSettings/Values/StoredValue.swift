@@ -199,7 +199,7 @@ extension StoredValue: ExpressibleByDictionaryLiteral {
     }
 }
 
-extension StoredValue: StoredValueConvertible {
+extension StoredValue: StoredValueConvertible, CodingLeaf {
     /// Creates the stored value itself.
     public init(storedValue: StoredValue) {
         self = storedValue

@@ -232,7 +232,8 @@ struct MissingFileTests {
     func firstChange(_ change: FirstChange) async throws {
         try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"counter": 41, "host": "a"}"#)
-            let suite = suite(path)
+            // It looks again by itself, also when nothing but time has passed.
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
             let counter = Setting("counter", default: 0, suite: suite)
             #expect(counter.value == 41)
             #expect(rename(path, path + "~") == 0)
@@ -257,7 +258,7 @@ struct MissingFileTests {
             try "\(directory)/first/settings.json".overwriteFile(with: #"{"port": 1}"#)
             if hasJournal { try makeStore("\(directory)/second/settings.json").commit { $0["host"] = "a" } }
             #expect(symlink("first", directory + "/current") == 0)
-            let suite = suite(directory + "/current/settings.json")
+            let suite = SettingsSuite(fileAt: directory + "/current/settings.json", reporter: reporter)
             #expect(suite.storedValue(forKey: "port") == 1)
             #expect(symlink("second", directory + "/new") == 0)
             #expect(rename(directory + "/new", directory + "/current") == 0)

@@ -47,21 +47,13 @@ extension SettingsError {
         at path: [PathComponent],
         or other: SettingsError
     ) -> SettingsError {
-        let cause = cause as? SettingsError
-        var error =
-            cause.map { cause in
-                SettingsError(
-                    cause.code,
-                    fact: cause.fact,
-                    consequence: cause.consequence,
-                    remedy: cause.remedy,
-                    key: cause.key,
-                    location: cause.location,
-                    underlying: other.underlying
-                )
-            } ?? other
-        error.path = path + (cause?.path ?? [])
-        error.missingMember = cause?.missingMember
+        guard var error = cause as? SettingsError else {
+            var error = other
+            error.path = path
+            return error
+        }
+        error.path = path + error.path
+        error.underlying = other.underlying
         return error
     }
 }

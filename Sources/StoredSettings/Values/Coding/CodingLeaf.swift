@@ -1,41 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A type that the coders convert with its ``StoredValueConvertible`` conformance instead of its `Codable` conformance.
 ///
 /// The set of types is closed. It contains numbers, strings and Booleans, so that their conversions exist only once,
 /// and the types that have a stored form of their own. A user's type inside another `Codable` type is coded with its
 /// `Codable` conformance.
 protocol CodingLeaf: StoredValueConvertible {}
-
-extension Bool: CodingLeaf {}
-extension String: CodingLeaf {}
-extension Double: CodingLeaf {}
-extension Float: CodingLeaf {}
-extension Int: CodingLeaf {}
-extension Int8: CodingLeaf {}
-extension Int16: CodingLeaf {}
-extension Int32: CodingLeaf {}
-extension Int64: CodingLeaf {}
-extension Int128: CodingLeaf {}
-extension UInt: CodingLeaf {}
-extension UInt8: CodingLeaf {}
-extension UInt16: CodingLeaf {}
-extension UInt32: CodingLeaf {}
-extension UInt64: CodingLeaf {}
-extension UInt128: CodingLeaf {}
-extension Date: CodingLeaf {}
-extension Data: CodingLeaf {}
-extension URL: CodingLeaf {}
-extension UUID: CodingLeaf {}
-extension Decimal: CodingLeaf {}
-extension Duration: CodingLeaf {}
-extension StoredValue: CodingLeaf {}
 
 /// A collection that encodes its elements in an arbitrary order, which differs between processes.
 protocol StablyOrdered {

@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-extension Data: StoredValueConvertible {
+extension Data: StoredValueConvertible, CodingLeaf {
     /// Reads bytes, or a base64 string.
     public init(storedValue: StoredValue) throws {
         switch storedValue {
@@ -28,7 +28,7 @@ extension Data: StoredValueConvertible {
     }
 }
 
-extension Date: StoredValueConvertible {
+extension Date: StoredValueConvertible, CodingLeaf {
     /// Reads a date, or an ISO 8601 string with an offset, such as `2026-11-21T13:00:00Z`.
     public init(storedValue: StoredValue) throws {
         switch storedValue {
@@ -50,7 +50,7 @@ extension Date: StoredValueConvertible {
     }
 }
 
-extension URL: StoredValueConvertible {
+extension URL: StoredValueConvertible, CodingLeaf {
     /// Reads a URL string, or a dictionary of the strings `base` and `relative`.
     public init(storedValue: StoredValue) throws {
         switch storedValue {
@@ -107,7 +107,7 @@ extension URL: StoredValueConvertible {
     private static var invalidString: SettingsError { .invalidValue("the string is not a valid URL") }
 }
 
-extension UUID: StoredValueConvertible {
+extension UUID: StoredValueConvertible, CodingLeaf {
     /// Reads a UUID string, in uppercase or lowercase.
     public init(storedValue: StoredValue) throws {
         guard case .string(let text) = storedValue else {
@@ -125,7 +125,7 @@ extension UUID: StoredValueConvertible {
     }
 }
 
-extension Decimal: StoredValueConvertible {
+extension Decimal: StoredValueConvertible, CodingLeaf {
     /// Reads a decimal string, or a number, exactly.
     ///
     /// A number that a `Decimal` cannot represent is rejected, not rounded. A number with a fraction is read by its

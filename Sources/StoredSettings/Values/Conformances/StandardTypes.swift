@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-extension Bool: StoredValueConvertible {
+extension Bool: StoredValueConvertible, CodingLeaf {
     /// Reads a Boolean; numbers and strings are rejected.
     public init(storedValue: StoredValue) throws {
         guard case .bool(let value) = storedValue else {
@@ -15,7 +15,7 @@ extension Bool: StoredValueConvertible {
     }
 }
 
-extension String: StoredValueConvertible {
+extension String: StoredValueConvertible, CodingLeaf {
     /// Reads a string.
     public init(storedValue: StoredValue) throws {
         guard case .string(let text) = storedValue else {
@@ -48,7 +48,7 @@ extension Character: StoredValueConvertible {
     }
 }
 
-extension Duration: StoredValueConvertible {
+extension Duration: StoredValueConvertible, CodingLeaf {
     /// Reads a number with a unit, such as `1.5s`, or a number of seconds.
     ///
     /// The units are `ns`, `us`, `ms`, `s`, `m`, `h` and `d`, for days of 24 hours. The duration is never rounded: a
@@ -165,18 +165,18 @@ extension StoredValueConvertible where Self: FixedWidthInteger & Codable {
     }
 }
 
-extension Int: StoredValueConvertible {}
-extension Int8: StoredValueConvertible {}
-extension Int16: StoredValueConvertible {}
-extension Int32: StoredValueConvertible {}
-extension Int64: StoredValueConvertible {}
-extension UInt: StoredValueConvertible {}
-extension UInt8: StoredValueConvertible {}
-extension UInt16: StoredValueConvertible {}
-extension UInt32: StoredValueConvertible {}
-extension UInt64: StoredValueConvertible {}
+extension Int: StoredValueConvertible, CodingLeaf {}
+extension Int8: StoredValueConvertible, CodingLeaf {}
+extension Int16: StoredValueConvertible, CodingLeaf {}
+extension Int32: StoredValueConvertible, CodingLeaf {}
+extension Int64: StoredValueConvertible, CodingLeaf {}
+extension UInt: StoredValueConvertible, CodingLeaf {}
+extension UInt8: StoredValueConvertible, CodingLeaf {}
+extension UInt16: StoredValueConvertible, CodingLeaf {}
+extension UInt32: StoredValueConvertible, CodingLeaf {}
+extension UInt64: StoredValueConvertible, CodingLeaf {}
 
-extension Int128: StoredValueConvertible {
+extension Int128: StoredValueConvertible, CodingLeaf {
     /// Reads an integer, or a decimal string.
     public init(storedValue: StoredValue) throws {
         self = try .exactlyOrText(storedValue)
@@ -188,7 +188,7 @@ extension Int128: StoredValueConvertible {
     }
 }
 
-extension UInt128: StoredValueConvertible {
+extension UInt128: StoredValueConvertible, CodingLeaf {
     /// Reads an integer in the range of the type, or a decimal string.
     public init(storedValue: StoredValue) throws {
         self = try .exactlyOrText(storedValue)
@@ -200,7 +200,7 @@ extension UInt128: StoredValueConvertible {
     }
 }
 
-extension Double: StoredValueConvertible {
+extension Double: StoredValueConvertible, CodingLeaf {
     /// Reads a number, or one of the strings `nan`, `inf` and `-inf`.
     ///
     /// A file holds these strings for the numbers that JSON lacks. An integer is rounded to the nearest representable
@@ -225,7 +225,7 @@ extension Double: StoredValueConvertible {
     }
 }
 
-extension Float: StoredValueConvertible {
+extension Float: StoredValueConvertible, CodingLeaf {
     /// Reads a number like a `Double`, and rounds it to the nearest `Float`.
     public init(storedValue: StoredValue) throws {
         let wide = try Double(storedValue: storedValue)
