@@ -80,7 +80,7 @@ extension [AnySettingBox] {
 }
 
 extension SettingsEngine: LastGoodObserver {
-    func findReplacements() -> [ValueHealth.Replacement] {
+    func findReplacements() -> [ValueReplacement] {
         let known = valueHealth.withLock(\.entries)
         // Settings that were not read since do not know yet that a value is unusable.
         let due = Set(known.filter { $0.value.beginExamination() }.keys)

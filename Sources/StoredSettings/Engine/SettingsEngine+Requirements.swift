@@ -101,7 +101,7 @@ extension SettingsEngine {
         for case (let key, let used?) in check.used {
             guard let stored = check.stored[key] else { continue }
             valueHealth.withLock { $0.health(ofStoredKey: key) }?
-                .note(ValueHealth.Replacement(key: key, stored: stored, used: used))
+                .note(ValueReplacement(key: key, stored: stored, used: used))
         }
     }
 }

@@ -18,14 +18,6 @@ final class ValueHealth: Sendable {
         var error: SettingsError?
     }
 
-    /// A value that is used instead of a stored one.
-    struct Replacement: Equatable {
-        /// The key under which the other value is stored.
-        var key: String
-        var stored: StoredValue
-        var used: StoredValue
-    }
-
     /// What is known about the values before the stored one.
     struct History {
         /// The values that others have replaced, and those that were in use, newest first.
@@ -41,7 +33,7 @@ final class ValueHealth: Sendable {
 
     private struct State {
         var history = History()
-        var replacement: Replacement?
+        var replacement: ValueReplacement?
         /// Whether a setting of the key has examined the value since others have changed it.
         var isExamined = false
         /// The unusable value that the reports are about.
@@ -58,7 +50,7 @@ final class ValueHealth: Sendable {
     var history: History { state.withLock { $0.history } }
 
     /// The value that is used instead of the stored one.
-    var replacement: Replacement? { state.withLock { $0.replacement } }
+    var replacement: ValueReplacement? { state.withLock { $0.replacement } }
 
     /// Notes a change by others, or a removal.
     ///
@@ -106,7 +98,7 @@ final class ValueHealth: Sendable {
     }
 
     /// Notes what is used instead of the stored value, for processes that begin while it is stored; `nil` if nothing is.
-    func note(_ replacement: Replacement?) {
+    func note(_ replacement: ValueReplacement?) {
         state.withLock { $0.replacement = replacement }
     }
 
@@ -251,7 +243,7 @@ extension SettingBox {
         guard let (reading, isCertain) = find(insteadOf: stored, name) else { return nil }
         if isNoted, let value = reading.stored {
             health.noteInUse(value)
-            if isCertain { health.note(ValueHealth.Replacement(key: name, stored: stored, used: value)) }
+            if isCertain { health.note(ValueReplacement(key: name, stored: stored, used: value)) }
         }
         return reading
     }

@@ -242,7 +242,7 @@ protocol LastGoodObserver: StoreObserver {
     /// Returns the values that the settings of this process use instead of stored ones, for the last good copy.
     ///
     /// This runs user code, so the store calls it without holding a lock.
-    func findReplacements() -> [ValueHealth.Replacement]
+    func findReplacements() -> [ValueReplacement]
 }
 
 /// The values of the last good copy.
@@ -252,6 +252,13 @@ struct CopiedValues {
     var lastGood: [String: StoredValue]
     /// The keys whose values were set or removed since.
     var newer: Set<String>
+}
+
+/// A value that is used instead of a stored one.
+struct ValueReplacement {
+    var key: String
+    var stored: StoredValue
+    var used: StoredValue
 }
 
 /// How long the values of a suite last.

@@ -21,7 +21,7 @@ extension SystemCalls {
     package func openDirectory(_ path: FilePath) throws(SystemError) -> FileHandle? {
         #if os(Linux)
         guard let opened = try openDirectory(path, in: nil) else { return nil }
-        guard Self.currentUser() == 0, !isAt(path, opened) else { return opened }
+        guard Self.currentUser() == 0 else { return opened }
         do {
             var walk = DirectoryWalk(self)
             let reached = try walk.directory(at: path, in: nil)
@@ -35,19 +35,6 @@ extension SystemCalls {
         return try openDirectory(path, in: nil)
         #endif
     }
-
-    #if os(Linux)
-    /// Whether a directory was opened without following a link; `false` also where that is unknown.
-    ///
-    /// The system has the path of an open directory without links. A user cannot move the directory of another one there.
-    private func isAt(_ path: FilePath, _ directory: FileHandle) -> Bool {
-        do {
-            return try target(ofLink: FilePath("/proc/self/fd/\(directory.descriptor)")) == path
-        } catch {
-            return false
-        }
-    }
-    #endif
 
     private func openDirectory(_ path: FilePath, in directory: FileHandle?) throws(SystemError) -> FileHandle? {
         do {
@@ -88,14 +75,14 @@ extension SystemCalls {
         return names.filter { $0 != "." && $0 != ".." }
     }
 
-    /// Waits until the names in a directory would survive a loss of power, and returns whether the file system supports that.
+    /// Waits until the names in a directory would survive a loss of power, and returns whether that is possible.
     @discardableResult
     package func synchronizeDirectory(_ path: FilePath, in directory: FileHandle? = nil) throws(SystemError) -> Bool {
         do {
             try synchronize(open(path, in: directory, O_RDONLY | O_DIRECTORY))
             return true
-        } catch  where error.number == EINVAL {
-            // Some file systems can synchronize only files.
+        } catch  where [EINVAL, EACCES].contains(error.number) {
+            // Some file systems can synchronize only files, and a directory that this process may enter need not be readable.
             return false
         }
     }
@@ -269,20 +256,12 @@ extension SystemCalls {
             return
         }
         do {
-            try synchronizeParent(of: path, parent)
+            try synchronizeDirectory(parent == nil ? path.directory : ".", in: parent)
         } catch {
             // Remove the directory, so that the next attempt creates it again. An existing one would not be
             // synchronized.
             removeDirectory(place, in: parent)
             throw error
-        }
-    }
-
-    private func synchronizeParent(of path: FilePath, _ parent: FileHandle?) throws(SystemError) {
-        do {
-            try synchronizeDirectory(parent == nil ? path.directory : ".", in: parent)
-        } catch  where error.number == EACCES {
-            // The process may enter the parent but not read it, so it cannot synchronize it.
         }
     }
 
@@ -321,7 +300,7 @@ extension SystemCalls {
                 place = name
                 try give(place, toOwnerOf: parent)
             }
-            try synchronizeParent(of: name, parent)
+            try synchronizeDirectory(".", in: parent)
         } catch {
             // Also after the rename, so that the next attempt creates it again. An existing one would not be synchronized.
             removeDirectory(place, in: parent)

@@ -206,7 +206,7 @@ extension Examination {
                 )
             )
         }
-        if let journal, copy != nil, LastGoodCopy.condition(in: journal.page) == .outdated {
+        if let journal, copy != nil, LastGoodCopy.isOutdated(in: journal.page) {
             add(
                 Finding(
                     .copy,

@@ -111,8 +111,7 @@ extension Examination {
     private mutating func examineRecords(of journal: Journal, _ path: FilePath) throws -> String {
         for _ in 0..<3 {
             guard let (epoch, position) = journal.current else { continue }
-            let reader = JournalReader(journal)
-            let reading = try reader.records(
+            let reading = try journal.records(
                 from: epoch.checkpointed,
                 to: position.end,
                 epoch: epoch.epoch,

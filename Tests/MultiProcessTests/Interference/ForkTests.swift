@@ -54,7 +54,7 @@ struct ForkTests {
             try await probes[0].expect("forkAndHold total 2", prints: "holding")
             // The test process competes for the lock too: it fails while the body runs.
             let journal = try #require(try Journal.open(at: FilePath("\(place.path).journal"), SystemCalls()))
-            #expect(try !journal.acquireLockIfFree())
+            #expect(try !journal.lock.acquireIfFree())
             try await probes[1].expect("get total", prints: "1")
             try await probes[0].expect("continue")
             try await probes[1].expect("increment total 1")

@@ -29,10 +29,10 @@ struct JournalFormatTests {
     }
 
     /// A record with a JSON string.
-    private static func record(_ text: String, epoch: UInt64, salt: UInt64) -> [UInt8] {
+    private static func record(_ text: String, keyLength: UInt64 = 0, epoch: UInt64, salt: UInt64) -> [UInt8] {
         let text = Array(text.utf8)
         let length = (24 + text.count + 7) / 8 * 8
-        var words = [UInt64(length) | epoch << 32, 0, UInt64(text.count)]
+        var words = [UInt64(length) | epoch << 32, 0, UInt64(text.count) | keyLength << 32]
         words += self.words(text + [UInt8](repeating: 0, count: length - 24 - text.count))
         words[1] = checksum([words[0]] + words[2...], salt: salt)
         return bytes(words)
@@ -52,7 +52,7 @@ struct JournalFormatTests {
             (next.epoch, next.previousEnd, next.previousCheckpointed) = (epoch.epoch &+ 1, position.end, position.end)
             do {
                 let killed = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
-                if hadLock { #expect(try killed.acquireLockIfFree()) }
+                if hadLock { #expect(try killed.lock.acquireIfFree()) }
                 killed.store(next)
             }
             #expect(journal.published == position && journal.lock.isHeld == hadLock)
@@ -109,7 +109,7 @@ struct JournalFormatTests {
             let header = Self.words(journal.prefix(4_096))
             let (epoch, salt) = (header[8] >> 32, header[72])
             let records =
-                Self.record(#"{"port":[9090]}"#, epoch: epoch, salt: salt)
+                Self.record(#"{"port":[9090]}"#, keyLength: 6, epoch: epoch, salt: salt)
                 + Self.record(#"{"na\"me":[["x",1.5,null]],"port":[]}"#, epoch: epoch, salt: salt)
             #expect(Array(journal.dropFirst(4_096).prefix(records.count)) == records)
             #expect(journal.dropFirst(4_096 + records.count).allSatisfy { $0 == 0 })

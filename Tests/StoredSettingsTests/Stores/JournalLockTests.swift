@@ -20,7 +20,7 @@ struct JournalLockTests {
     }
 
     /// Acquires the lock, however long that takes.
-    private func acquireLock(of journal: Journal) async throws -> JournalLock.Finding {
+    private func acquireLock(of journal: Journal) async throws -> Bool {
         try await blocking {
             try journal.acquireLock(LockTimeouts(withoutProgress: noTimeout, withSlowHolder: noTimeout))
         }
@@ -30,15 +30,15 @@ struct JournalLockTests {
     func deadHolder() async throws {
         try await withJournal { path in
             var first: Journal? = try open(path)
-            #expect(try first?.acquireLockIfFree() == true)
+            #expect(try first?.lock.acquireIfFree() == true)
             // Recorded by the holder; this process is still running.
             first = nil
             let second = try open(path)
             #expect(second.lock.isHeld)
-            #expect(try second.acquireLock() == .unknown)
-            #expect(try !open(path).acquireLockIfFree())
+            #expect(try second.acquireLock())
+            #expect(try !open(path).lock.acquireIfFree())
             second.unlock()
-            #expect(try open(path).acquireLockIfFree())
+            #expect(try open(path).lock.acquireIfFree())
         }
     }
 
@@ -46,14 +46,14 @@ struct JournalLockTests {
     func ownHolder() async throws {
         try await withJournal { path in
             let journal = try open(path)
-            #expect(try journal.acquireLockIfFree())
+            #expect(try journal.lock.acquireIfFree())
             let acquisitions = journal.lock.acquisitions
             let timeout = LockTimeouts(withoutProgress: .milliseconds(100), withSlowHolder: .milliseconds(100))
             let error = expectError(.lockTimedOut) { try journal.acquireLock(timeout) }
             #expect(error?.fact.contains("process \(SystemCalls.currentProcess())") == true)
             #expect(journal.lock.isHeld && journal.lock.acquisitions == acquisitions)
             journal.unlock()
-            #expect(try journal.acquireLock() == .free)
+            #expect(try !journal.acquireLock())
             journal.unlock()
         }
     }
@@ -62,13 +62,13 @@ struct JournalLockTests {
     func restoredWord() async throws {
         try await withJournal { path in
             let journal = try open(path)
-            #expect(try journal.acquireLockIfFree())
+            #expect(try journal.lock.acquireIfFree())
             let word = journal.page[JournalHeader.lockWord]
             journal.unlock()
             // Another program has copied the file while the lock was held, and now writes the copy into it.
             journal.page[JournalHeader.lockWord] = word
             let timeout = LockTimeouts(withoutProgress: .milliseconds(500), withSlowHolder: .milliseconds(500))
-            #expect(try journal.acquireLock(timeout) == .unknown)
+            #expect(try journal.acquireLock(timeout))
             journal.unlock()
             #expect(!journal.lock.isHeld)
         }
@@ -78,7 +78,7 @@ struct JournalLockTests {
     func otherFileOfHolder() async throws {
         try await withJournal { path in
             let (holder, other) = (try open(path), try open(path))
-            #expect(try holder.acquireLockIfFree())
+            #expect(try holder.lock.acquireIfFree())
             let timeout = LockTimeouts(withoutProgress: .milliseconds(500), withSlowHolder: .milliseconds(500))
             expectError(.lockTimedOut) { try other.acquireLock(timeout) }
             #expect(holder.lock.isHeld)
@@ -90,10 +90,10 @@ struct JournalLockTests {
     func endedHolder() async throws {
         try await withJournal { path in
             let (first, second) = (try open(path), try open(path))
-            #expect(try first.acquireLockIfFree())
+            #expect(try first.lock.acquireIfFree())
             // The file stays open here, as in a forked child. No process has this number.
             first.page[JournalHeader.writerWord] = UInt64(Int32.max)
-            #expect(try second.acquireLock() == .unknown)
+            #expect(try second.acquireLock())
             // The previous holder must not release the lock of the new one.
             first.unlock()
             #expect(second.lock.isHeld)
@@ -106,7 +106,7 @@ struct JournalLockTests {
     func identityOfEarlierHolder() async throws {
         try await withJournal { path in
             let (first, second) = (try open(path), try open(path))
-            #expect(try first.acquireLockIfFree())
+            #expect(try first.lock.acquireIfFree())
             // As if the holder had not recorded itself yet, after one that has ended.
             first.page[JournalHeader.writerWord] = UInt64(Int32.max)
             first.page[JournalHeader.writerTokenWord] &+= 1
@@ -120,16 +120,16 @@ struct JournalLockTests {
     func starving() async throws {
         try await withJournal { path in
             let (first, second) = (try open(path), try open(path))
-            #expect(try first.acquireLockIfFree())
+            #expect(try first.lock.acquireIfFree())
             first.unlock()
             // Another process waits, and does not notice that the lock is free.
             first.page[JournalHeader.claimWord] = 77
-            #expect(try !first.acquireLockIfFree())
-            #expect(try !second.acquireLockIfFree())
-            #expect(try second.acquireLock() == .free)
+            #expect(try !first.lock.acquireIfFree())
+            #expect(try !second.lock.acquireIfFree())
+            #expect(try !second.acquireLock())
             #expect(second.page[JournalHeader.claimWord] == 0)
             second.unlock()
-            #expect(try first.acquireLockIfFree())
+            #expect(try first.lock.acquireIfFree())
             first.unlock()
         }
     }
@@ -138,7 +138,7 @@ struct JournalLockTests {
     func longestWait() async throws {
         try await withJournal { path in
             let (first, second) = (try open(path), try open(path))
-            #expect(try first.acquireLockIfFree())
+            #expect(try first.lock.acquireIfFree())
             // A process that will have begun to wait a minute later.
             let time = UInt64(SystemCalls.coarseTime() / 1_000_000 + 60_000) & 0xFFFF_FFFF
             first.page[JournalHeader.claimWord] = time << 32 | 77
@@ -148,7 +148,7 @@ struct JournalLockTests {
             }
             first.unlock()
             let found = try await finding
-            #expect(found == .free)
+            #expect(found == false)
             #expect(first.page[JournalHeader.claimWord] == 0)
             second.unlock()
         }
@@ -161,14 +161,14 @@ struct JournalLockTests {
     func woken() async throws {
         try await withJournal { path in
             let (first, second) = (try open(path), try open(path))
-            #expect(try first.acquireLockIfFree())
+            #expect(try first.lock.acquireIfFree())
             async let finding = acquireLock(of: second)
             await eventually("the process has waited for long") { first.page[JournalHeader.claimWord] != 0 }
             first.unlock()
             let found = try await finding
-            #expect(found == .free)
+            #expect(found == false)
             #expect(first.page[JournalHeader.claimWord] == 0)
-            #expect(try !first.acquireLockIfFree())
+            #expect(try !first.lock.acquireIfFree())
             second.unlock()
         }
     }

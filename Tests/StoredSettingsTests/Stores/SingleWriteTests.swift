@@ -23,26 +23,15 @@ struct SingleWriteTests {
 
     private static let keys = ["k", "a.b", "é", "\"", "new\nline", "\u{1}", String(repeating: "k", count: 600)]
 
-    @Test("a record of one key is the same as that of a commit, and is read back")
+    @Test("a record of one key is read back")
     func records() throws {
         for key in Self.keys {
             for value in Self.values {
-                let stored = value?.storedAsJSON
-                let change = StoreChange(key: key, old: nil, new: stored)
-                var expected = try JournalRecord.bytes(of: [change], epoch: 3, salt: 5)
-                try JournalRecord.withRecord(setting: key, to: stored) { bytes in
-                    JournalRecord.complete(bytes, epoch: 3, salt: 5)
-                    let record = try #require(
-                        RecordText(UnsafeRawBufferPointer(bytes), at: 0, epoch: 3, salt: 5)?.record,
-                        "\(key) \(String(describing: value))"
-                    )
-                    #expect(record.values == [key: stored])
-                    #expect(record.end == bytes.count)
-                    // Only the length of the key, and with it the checksum, may differ.
-                    var bytes = Array(bytes)
-                    for index in Array(8..<16) + Array(20..<24) { (bytes[index], expected[index]) = (0, 0) }
-                    #expect(bytes == expected, "\(key) \(String(describing: value))")
-                }
+                let change = StoreChange(key: key, old: nil, new: value?.storedAsJSON)
+                let bytes = try JournalRecord.bytes(of: [change], epoch: 3, salt: 5)
+                let record = bytes.withUnsafeBytes { RecordText($0, at: 0, epoch: 3, salt: 5)?.record }
+                #expect(record?.values == [key: change.new], "\(key) \(String(describing: value))")
+                #expect(record?.end == bytes.count)
             }
         }
     }

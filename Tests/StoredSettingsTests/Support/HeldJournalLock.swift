@@ -13,7 +13,7 @@ final class HeldJournalLock: Sendable {
     /// - Throws: An error if there is no journal, or its lock is held.
     init(besideFileAt path: String) throws {
         guard let journal = try Journal.open(at: FilePath(path + ".journal"), SystemCalls()),
-            try journal.acquireLockIfFree()
+            try journal.lock.acquireIfFree()
         else {
             throw SystemError(call: .lock, path: FilePath(path), number: Errno.resourceTemporarilyUnavailable)
         }

@@ -135,7 +135,7 @@ extension Checkpoints {
     private var isCheckpointed: Bool {
         store.peek { state in
             guard let journal = state.journal.journal, let (epoch, position) = journal.current else { return true }
-            let isCopyOutdated = LastGoodCopy.condition(in: journal.page) == .outdated
+            let isCopyOutdated = LastGoodCopy.isOutdated(in: journal.page)
             return state.isClosed || (epoch.checkpointed >= position.end && !isCopyOutdated)
         }
     }
@@ -175,7 +175,7 @@ struct Checkpointer {
     private let store: FileStore
     private let lock: CheckpointLock
     /// The values that the settings of this process use instead of stored ones.
-    private let replacements: [ValueHealth.Replacement]
+    private let replacements: [ValueReplacement]
     /// How long to wait for the journal's lock.
     private let timeout: LockTimeouts
     private var effects = Effects()
@@ -194,7 +194,7 @@ struct Checkpointer {
     static func run(
         _ store: FileStore,
         _ lock: CheckpointLock,
-        _ replacements: [ValueHealth.Replacement],
+        _ replacements: [ValueReplacement],
         timeout: LockTimeouts
     ) throws {
         var checkpointer = Checkpointer(store: store, lock: lock, replacements: replacements, timeout: timeout)
@@ -333,7 +333,7 @@ extension Checkpointer {
             let end = state.journal.position.end
             // A missing file is written again, because there is nothing to destroy.
             let isMissing = state.settings.failure?.isMissing == true
-            let isCopyDue = LastGoodCopy.condition(in: journal.page) == .outdated && state.settings.failure == nil
+            let isCopyDue = LastGoodCopy.isOutdated(in: journal.page) && state.settings.failure == nil
             let isNeeded = epoch.checkpointed < end || isMissing || isCopyDue
             if let failure = state.settings.failure, isNeeded, !isMissing || failure.isUnknown { throw failure.error }
             return Plan(
@@ -512,7 +512,7 @@ extension Checkpointer {
             try withExclusiveJournal { [lock] journal, _ in
                 try lock.check()
                 try copy.place(copyDraft)
-                copy.store(.current, in: journal.page)
+                copy.store(isOutdated: false, in: journal.page)
             }
         } catch {
             draft.directory.discardDraft(copyDraft.name)

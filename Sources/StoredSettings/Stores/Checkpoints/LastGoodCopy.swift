@@ -15,10 +15,7 @@ package struct LastGoodCopy {
     var path: FilePath { directory.handle.path.appending(name) }
 
     /// A new copy that has not replaced the old one yet.
-    struct Draft {
-        let file: FileHandle
-        let name: FilePath
-    }
+    typealias Draft = (file: FileHandle, name: FilePath)
 
     /// Writes a new copy beside the old one.
     ///
@@ -30,11 +27,11 @@ package struct LastGoodCopy {
     /// - Throws: ``SystemError``, or ``SettingsError`` when the file in the copy's place is not a copy.
     func draft(_ bytes: [UInt8], like model: FileStatus, isSynchronized: Bool = false) throws -> Draft {
         guard try isOwn else { throw SettingsError.foreignSibling(path) }
-        let (file, name) = try directory.writeDraft(bytes, like: model, isSynchronized: isSynchronized)
+        let draft = try directory.writeDraft(bytes, like: model, isSynchronized: isSynchronized)
         // When a rename replaces a file, ext4 first allocates the space of the new one. That may wait for the disk, so it
         // must not happen under the journal's lock.
-        if !isSynchronized { system.startWriting(file) }
-        return Draft(file: file, name: name)
+        if !isSynchronized { system.startWriting(draft.file) }
+        return draft
     }
 
     /// Replaces the copy by a draft.
@@ -164,26 +161,15 @@ extension SettingsFile {
 // MARK: - The journal's header
 
 extension LastGoodCopy {
-    /// Whether a checkpoint has to write the copy again.
-    package enum Condition: UInt64 {
-        case current = 0
-        /// There is no copy, because it could not be written.
-        case missing = 1
-        /// The copy has values that were replaced or removed since.
-        case outdated = 2
-    }
+    /// Whether the copy has values that were replaced or removed since, according to a header.
+    package static func isOutdated(in page: SharedPage) -> Bool { page[JournalHeader.lastGoodConditionWord] == 2 }
 
-    /// The condition of the copy according to a header.
-    package static func condition(in page: SharedPage) -> Condition {
-        Condition(rawValue: page[JournalHeader.lastGoodConditionWord]) ?? .current
-    }
-
-    /// Writes the copy's inode and condition into the header of a journal.
+    /// Writes the copy's inode, and whether it is outdated, into the header of a journal.
     ///
     /// The caller holds the journal's lock.
-    func store(_ condition: Condition, in page: SharedPage) {
+    func store(isOutdated: Bool, in page: SharedPage) {
         page[JournalHeader.lastGoodWord] = knownInode
-        page[JournalHeader.lastGoodConditionWord] = condition.rawValue
+        page[JournalHeader.lastGoodConditionWord] = isOutdated ? 2 : 0
     }
 }
 
@@ -231,13 +217,13 @@ struct CopyReplacement {
 
     /// Puts the new copy in place, and notes in the header whether that has succeeded.
     mutating func place(in page: SharedPage) {
-        guard let draft else { return copy.store(.outdated, in: page) }
+        guard let draft else { return copy.store(isOutdated: true, in: page) }
         do {
             try copy.place(draft)
-            copy.store(.current, in: page)
+            copy.store(isOutdated: false, in: page)
         } catch {
             isOutdated = true
-            copy.store(.outdated, in: page)
+            copy.store(isOutdated: true, in: page)
             discard()
         }
     }
@@ -255,7 +241,7 @@ struct CopyReplacement {
     /// Notes in the header that the copy was written before the settings file was overwritten.
     mutating func noteOverwriting(in page: SharedPage) {
         isOutdated = false
-        copy.store(.current, in: page)
+        copy.store(isOutdated: false, in: page)
     }
 
     /// Removes the draft, if it was not put in place.
@@ -277,10 +263,10 @@ struct CopyReplacement {
         do {
             try copy.remove()
         } catch let error as SettingsError where [.untrustedFile, .malformedFile].contains(error.code) {
-            copy.store(.missing, in: page)
+            copy.store(isOutdated: false, in: page)
             return error
         }
-        copy.store(.missing, in: page)
+        copy.store(isOutdated: false, in: page)
         return nil
     }
 }

@@ -68,10 +68,6 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
         state = Locked(FileStoreState(file, storeVersion, schedule))
     }
 
-    deinit {
-        OpenStores.remove(self)
-    }
-
     func setObserver(_ observer: any StoreObserver) {
         state.withLock { $0.observer = observer }
     }
@@ -204,12 +200,7 @@ extension FileStore {
 
     func write(_ value: StoredValue?, forKey key: String) throws {
         if try writeWithoutWaiting(value, forKey: key) { return }
-        let begin = WaitLimit.begin
-        let result = try withWriter { failure in
-            if let failure, failure.time > begin { throw failure.error }
-            return try waitAndWrite(value, forKey: key, &failure)
-        }
-        if !finish(result) { try commit(isBlind: true, since: begin) { $0[key] = value } }
+        try commit(isBlind: true) { $0[key] = value }
     }
 
     func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
@@ -221,20 +212,19 @@ extension FileStore {
     /// - Parameters:
     ///   - isBlind: Whether the result is independent of the stored values.
     ///   - mustBeTrusted: Whether to replace a journal that the disk failed to write in part.
-    ///   - begin: When the caller began to wait.
     ///   - body: Makes the changes.
     /// - Returns: The result of the body.
     /// - Throws: ``SettingsError`` if the changes cannot be stored, or the error of the body.
     private func commit<Result>(
         isBlind: Bool,
         mustBeTrusted: Bool = false,
-        since begin: ContinuousClock.Instant = WaitLimit.begin,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
         try withEffects { effects in
             // A failure that no longer exists must not make this change fail.
             if !isBlind, peek({ $0.settings.failure?.isUnknown == true }) { storeVersion.mustLook() }
             var changed: Journal?
+            let begin = WaitLimit.begin
             let result = try withWriter { failure in
                 // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
                 if let failure, failure.time > begin { throw failure.error }
@@ -378,7 +368,7 @@ extension FileStore {
     /// Returns the values that settings use instead of stored ones, before a checkpoint replaces the copy that may have them.
     ///
     /// The caller holds no lock.
-    func findReplacements() -> [ValueHealth.Replacement] {
+    func findReplacements() -> [ValueReplacement] {
         (peek { $0.observer } as? any LastGoodObserver)?.findReplacements() ?? []
     }
 }
@@ -387,26 +377,19 @@ extension FileStore {
 
 /// The stores that may need a checkpoint when the process exits.
 enum OpenStores {
-    private struct Reference {
-        weak var store: FileStore?
-    }
-
-    private static let references = Locked<[ObjectIdentifier: Reference]>([:])
+    private static let stores = Locked(WeakTable<ObjectIdentifier, FileStore>())
 
     private static let isWatchingExit = atexit { OpenStores.checkpointAll() } == 0
 
     static func add(_ store: FileStore) {
         _ = isWatchingExit
-        references.withLock { $0[ObjectIdentifier(store)] = Reference(store: store) }
-    }
-
-    static func remove(_ store: FileStore) {
-        references.withLock { $0[ObjectIdentifier(store)] = nil }
+        let others = stores.withLock { $0.insert(store, forKey: ObjectIdentifier(store)) }
+        // Released outside the lock: the end of a store takes locks.
+        _ = consume others
     }
 
     private static func checkpointAll() {
-        let stores = references.withLock { $0.values.compactMap(\.store) }
-        for store in stores { store.checkpointAtExit() }
+        for store in stores.withLock(\.objects) { store.checkpointAtExit() }
     }
 }
 
@@ -446,41 +429,12 @@ extension FileStore {
         try withRecord(setting: key, to: value) { record, value in
             try state.withLock { state in
                 // A holder that has died requires a recovery.
-                guard let journal = state.journalForRecords, try journal.acquireLockIfFree() else {
+                guard let journal = state.journalForRecords, try journal.lock.acquireIfFree() else {
                     return .notPossible
                 }
                 defer { journal.unlock() }
                 return try append(record, setting: key, to: value, &state, journal)
             }
-        }
-    }
-
-    /// Waits for the journal's lock, and sets the value of one key if no preparation is necessary.
-    ///
-    /// - Returns: The result, which the caller passes to ``finish(_:)``.
-    /// - Throws: ``SettingsError`` if the journal cannot be locked or the record cannot be written. Nothing has changed then.
-    func waitAndWrite(
-        _ value: StoredValue?,
-        forKey key: String,
-        _ failure: inout LockFailure?
-    ) throws -> SingleWrite {
-        try withRecord(setting: key, to: value) { record, value in
-            let journal = state.withLock { state in
-                // Other processes should not wait while this one reads many records.
-                if let journal = state.journalForRecords { state.replayRecords(of: journal) }
-                return state.journalForRecords
-            }
-            guard let journal else { return .notPossible }
-            do {
-                guard try journal.acquireLock(writeTimeouts) == .free else {
-                    journal.unlock()
-                    return .notPossible
-                }
-            } catch {
-                throw note(error, as: &failure)
-            }
-            defer { journal.unlock() }
-            return try state.withLock { try append(record, setting: key, to: value, &$0, journal) }
         }
     }
 
@@ -491,7 +445,8 @@ extension FileStore {
     ) throws -> SingleWrite {
         let value = value?.storedAsJSON
         do {
-            return try JournalRecord.withRecord(setting: key, to: value) { try body($0, value) }
+            var record = try JournalRecord.bytes(of: [StoreChange(key: key, old: nil, new: value)], epoch: 0, salt: 0)
+            return try record.withUnsafeMutableBytes { try body($0, value) }
         } catch {
             throw file.writeError(error)
         }

@@ -362,8 +362,7 @@ extension FileStoreState {
     private mutating func takeRest(of current: Journal) {
         let (position, salt) = (journal.position, journal.salt)
         do {
-            let rest = try JournalReader(current)
-                .records(from: position.end, to: nil, epoch: position.epoch, salt: salt)
+            let rest = try current.records(from: position.end, to: nil, epoch: position.epoch, salt: salt)
             for record in rest.records { apply(record) }
             journal.position.end = rest.end
             journal.unreadable = nil
@@ -377,14 +376,13 @@ extension FileStoreState {
     /// - Returns: Whether the position has advanced.
     private mutating func takeRecords(of current: Journal, to published: JournalPosition) throws -> Bool {
         let (position, salt) = (journal.position, journal.salt)
-        let reading = try JournalReader(current)
-            .records(
-                from: position.end,
-                to: published.end,
-                epoch: position.epoch,
-                salt: salt,
-                omittingReplaced: !storeVersion.needsChanges.load(ordering: .acquiring)
-            )
+        let reading = try current.records(
+            from: position.end,
+            to: published.end,
+            epoch: position.epoch,
+            salt: salt,
+            omittingReplaced: !storeVersion.needsChanges.load(ordering: .acquiring)
+        )
         for record in reading.records { apply(record) }
         journal.position.end = reading.end
         if !reading.records.isEmpty { effects.isCheckpointDue = true }
@@ -598,7 +596,7 @@ extension FileStoreState {
             // The process that writes it takes it over with its next commit.
             let isLocked = old.isWritable
             let timeout = Duration.milliseconds(100)
-            if isLocked { _ = try old.acquireLock(LockTimeouts(withoutProgress: timeout, withSlowHolder: timeout)) }
+            if isLocked { try old.acquireLock(LockTimeouts(withoutProgress: timeout, withSlowHolder: timeout)) }
             defer { if isLocked { old.unlock() } }
             guard !old.isRetired else { return forgetStranded() }
             // A value that was set in the new journal is newer.
@@ -606,8 +604,7 @@ extension FileStoreState {
                 journaled[key] != nil && values[key] == nil
             }
             let (position, salt) = (stranded.lost.position, stranded.lost.salt)
-            let reader = JournalReader(old)
-            for record in try reader.records(from: position.end, to: nil, epoch: position.epoch, salt: salt).records {
+            for record in try old.records(from: position.end, to: nil, epoch: position.epoch, salt: salt).records {
                 for (key, value) in record.values where !isOverwritten(key) {
                     stranded.values.updateValue(value, forKey: key)
                 }
@@ -732,7 +729,7 @@ extension FileStoreState {
         let front = UInt32(JournalHeader.size)
         let known = journal.cleared?.epoch == epoch.epoch ? journal.cleared : nil
         try file.directory().removeAbandonedDrafts(of: current.file.path.name)
-        try current.clear(from: known?.front ?? front, to: epoch.checkpointed)
+        try current.clear(from: known?.end ?? front, to: epoch.checkpointed)
         let limit = current.page[JournalHeader.limitWord]
         if limit != 0 {
             // The header on the disk still refers to the space that follows, so the next checkpoint clears it.
@@ -741,7 +738,7 @@ extension FileStoreState {
             return
         }
         try current.clear(behind: position.end)
-        journal.cleared = JournalState.Cleared(epoch: epoch.epoch, front: epoch.checkpointed)
+        journal.cleared = JournalPosition(epoch: epoch.epoch, end: epoch.checkpointed)
         guard position.end == front, let status = settings.reading?.status else { return }
         try current.copyPermissions(of: status)
     }

@@ -133,7 +133,7 @@ package enum JournalHeader {
     package static let checkpointedWord = 13
     /// The inode of the last good copy that was written last; 0 when there is none.
     static let lastGoodWord = 14
-    /// The raw value of ``LastGoodCopy/Condition``.
+    /// 2 while the last good copy is outdated.
     static let lastGoodConditionWord = 15
     /// The four words of ``WrittenFile``.
     static let writtenFileWord = 192

@@ -84,14 +84,6 @@ package final class JournalLock: Sendable {
 // MARK: - Acquiring
 
 extension JournalLock {
-    /// The state in which the lock was found.
-    enum Finding {
-        /// The last holder has released it.
-        case free
-        /// The last holder may have died.
-        case unknown
-    }
-
     private enum Attempt {
         case done
         case held
@@ -126,10 +118,10 @@ extension JournalLock {
     /// Acquires the lock.
     ///
     /// - Parameter timeout: How long to wait while no other process makes progress.
-    /// - Returns: The state in which the lock was found.
+    /// - Returns: Whether the last holder may have died.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
-    func acquire(_ timeout: LockTimeouts) throws -> Finding {
-        if case .done = try tryAcquire() { return .free }
+    func acquire(_ timeout: LockTimeouts) throws -> Bool {
+        if case .done = try tryAcquire() { return false }
         var turn = Turn()
         // The process that has announced that it holds the lock and waits for the disk.
         let slowHolder = { [page] in LockHolder(of: .journal, in: page) }
@@ -142,7 +134,7 @@ extension JournalLock {
             progress: { [self] in acquisitions },
             attempt: { try tryAcquire(&turn) }
         )
-        return turn.finding
+        return turn.isTakenOver
     }
 
     /// Acquires the lock if it is free, or about to be, and no other process has waited for long.
@@ -226,7 +218,8 @@ extension JournalLock {
         /// The word that the process has seen last, and since when it has not changed.
         var word: UInt64 = 0
         var since = ContinuousClock.now
-        var finding = Finding.free
+        /// Whether the lock is that of a holder that has died.
+        var isTakenOver = false
     }
 
     /// Tries to acquire the lock for a process that has slept.
@@ -252,7 +245,7 @@ extension JournalLock {
             // It may have released the lock since.
             guard take(word, token: token, isAwaited: true) else { return false }
             // It may have died anywhere.
-            turn.finding = .unknown
+            turn.isTakenOver = true
             return true
         }
         return false
@@ -331,10 +324,10 @@ struct LockFailure {
 ///
 /// The caller holds ``FileStore/writer``.
 struct JournalLocker {
-    private let store: FileStore
+    let store: FileStore
     private let timeout: LockTimeouts
     /// Whether to replace a journal that the disk failed to write in part.
-    private let mustBeTrusted: Bool
+    let mustBeTrusted: Bool
 
     private var file: SettingsFile { store.file }
 
@@ -383,7 +376,7 @@ struct JournalLocker {
                 mustOpen = true
                 continue
             }
-            _ = try journal.acquireLock(timeout)
+            try journal.acquireLock(timeout)
             // A process that recorded itself as the holder was killed before it released the lock.
             if LockHolder(of: .journal, in: journal.page) != nil { LockHolder.remove(as: .journal, from: journal.page) }
             do {
@@ -435,8 +428,7 @@ struct JournalLocker {
             }
             switch recovery {
             case .done(let snapshot):
-                let replacement = JournalReplacement(of: journal, in: store)
-                return (try replacement.runIfDue(mustBeTrusted: mustBeTrusted, &effects), snapshot)
+                return (try replaceIfDue(journal, &effects), snapshot)
             case .mustReload:
                 // The result of this reload cannot become outdated: a process that changes the journal needs its lock.
                 FileReloader.run(.everything, store, &effects)

@@ -38,20 +38,26 @@ package struct JournalRecord {
     ) throws -> [UInt8] {
         var bytes = try JSONWriter.text(of: changes, after: headerSize, maximumDepth: maximumDepth)
         let textLength = bytes.count - headerSize
+        let keyLength = changes.count == 1 ? keyLength(in: bytes[headerSize...]) : 0
         for _ in 0..<(alignment - textLength % alignment) % alignment { bytes.append(0) }
         guard bytes.count <= longest else { throw SettingsError.recordTooLong(longest) }
         bytes.withUnsafeMutableBytes { record in
-            storeLengths(in: record, text: textLength, key: 0)
+            // All are inside the header, with which the record begins.
+            record.storeBytes(of: UInt32(record.count).littleEndian, toByteOffset: 0, as: UInt32.self)
+            record.storeBytes(of: UInt32(textLength).littleEndian, toByteOffset: 16, as: UInt32.self)
+            record.storeBytes(of: UInt32(keyLength).littleEndian, toByteOffset: 20, as: UInt32.self)
             complete(record, epoch: epoch, salt: salt)
         }
         return bytes
     }
 
-    private static func storeLengths(in record: UnsafeMutableRawBufferPointer, text: Int, key: Int) {
-        // All are inside the header, with which the record begins.
-        record.storeBytes(of: UInt32(record.count).littleEndian, toByteOffset: 0, as: UInt32.self)
-        record.storeBytes(of: UInt32(text).littleEndian, toByteOffset: 16, as: UInt32.self)
-        record.storeBytes(of: UInt32(key).littleEndian, toByteOffset: 20, as: UInt32.self)
+    /// The length of the first key with its quotation marks; 0 if it has an escape.
+    private static func keyLength(in text: ArraySlice<UInt8>) -> Int {
+        let key = text.dropFirst()
+        guard let end = key.dropFirst().firstIndex(where: { $0 == JSONByte.quote || $0 == JSONByte.backslash }),
+            key[end] == JSONByte.quote
+        else { return 0 }
+        return end + 1 - key.startIndex
     }
 
     /// Stores the epoch and the checksum in the header of a record.
@@ -65,48 +71,6 @@ package struct JournalRecord {
         bytes.storeBytes(of: epoch.littleEndian, toByteOffset: 4, as: UInt32.self)
         let checksum = checksum(of: UnsafeRawBufferPointer(bytes), salt: salt)
         bytes.storeBytes(of: checksum.littleEndian, toByteOffset: 8, as: UInt64.self)
-    }
-
-    /// Runs a body with the bytes of a record that sets one key.
-    ///
-    /// Its epoch is not known yet, so the body calls ``complete(_:epoch:salt:)``.
-    ///
-    /// - Parameters:
-    ///   - key: The key.
-    ///   - value: The value; `nil` to remove the stored one.
-    ///   - body: Receives the bytes, which are valid during the call.
-    /// - Returns: The result of the body.
-    /// - Throws: ``SettingsError`` when the value has no JSON form, or the record would be too long; the error of the body.
-    static func withRecord<Result>(
-        setting key: String,
-        to value: StoredValue?,
-        _ body: (UnsafeMutableRawBufferPointer) throws -> Result
-    ) throws -> Result {
-        if let result = try withShortRecord(setting: key, to: value, body) { return result }
-        var bytes = try bytes(of: [StoreChange(key: key, old: nil, new: value)], epoch: 0, salt: 0)
-        return try bytes.withUnsafeMutableBytes { try body($0) }
-    }
-
-    private static let shortLength = 512
-
-    /// Composes a short record on the stack.
-    ///
-    /// - Returns: The result of the body; `nil` if the record is longer, or the value is of another kind.
-    private static func withShortRecord<Result>(
-        setting key: String,
-        to value: StoredValue?,
-        _ body: (UnsafeMutableRawBufferPointer) throws -> Result
-    ) throws -> Result? {
-        try withUnsafeTemporaryAllocation(byteCount: shortLength, alignment: alignment) { buffer in
-            var text = ShortText(buffer, from: headerSize)
-            guard text.appendMember(key, value) else { return nil }
-            let textLength = text.count - headerSize
-            text.pad(to: alignment)
-            // The text is at least as long as an empty object, and the memory is used only in this closure.
-            let record = UnsafeMutableRawBufferPointer(rebasing: buffer[..<text.count])
-            storeLengths(in: record, text: textLength, key: text.keyLength)
-            return try body(record)
-        }
     }
 
     /// Returns the bytes of changes that were committed before: one record if that is not too long, otherwise several.
@@ -229,117 +193,6 @@ struct RecordText {
 
     /// The record; `nil` if another program has written a text that is not that of a record.
     var record: JournalRecord? {
-        if let (key, value) = member { return JournalRecord(values: [key: value], end: end) }
-        return JournalRecord.values(in: text).map { JournalRecord(values: $0, end: end) }
-    }
-
-    /// The key and the new value, if the text has the usual form; `nil` does not mean that it is invalid.
-    private var member: (key: String, value: StoredValue?)? {
-        guard let name = Self.string(in: key), text.count >= key.count + 5,
-            text[0] == JSONByte.leftBrace, text[1 + key.count] == JSONByte.colon,
-            text[2 + key.count] == JSONByte.leftBracket, text[text.count - 2] == JSONByte.rightBracket,
-            text[text.count - 1] == JSONByte.rightBrace
-        else { return nil }
-        let value = UnsafeRawBufferPointer(rebasing: text[(3 + key.count)..<(text.count - 2)])
-        guard !value.isEmpty else { return (name, nil) }
-        return Self.value(in: value).map { (name, $0) }
-    }
-
-    private static func value(in bytes: UnsafeRawBufferPointer) -> StoredValue? {
-        switch bytes[0] {
-        case JSONByte.quote: string(in: bytes).map { .string($0) }
-        case UInt8(ascii: "n") where bytes.elementsEqual("null".utf8): .null
-        case UInt8(ascii: "t") where bytes.elementsEqual("true".utf8): .bool(true)
-        case UInt8(ascii: "f") where bytes.elementsEqual("false".utf8): .bool(false)
-        default: integer(in: bytes).map { .integer(Int128($0)) }
-        }
-    }
-
-    /// The string in quotation marks; `nil` if it has an escape or another character that needs a closer look.
-    private static func string(in bytes: UnsafeRawBufferPointer) -> String? {
-        guard bytes.count >= 2, bytes[0] == JSONByte.quote, bytes[bytes.count - 1] == JSONByte.quote else { return nil }
-        let contents = UnsafeRawBufferPointer(rebasing: bytes[1..<bytes.count - 1])
-        for byte in contents where byte < 0x20 || byte == JSONByte.quote || byte == JSONByte.backslash { return nil }
-        return String(validating: contents, as: UTF8.self)
-    }
-
-    /// The number; `nil` if it has more than 64 bits, or another form than the usual one.
-    private static func integer(in bytes: UnsafeRawBufferPointer) -> Int64? {
-        guard bytes.count <= 20 else { return nil }
-        let text = String(decoding: bytes, as: UTF8.self)
-        return Int64(text).flatMap { $0.description == text ? $0 : nil }
-    }
-}
-
-/// JSON text of limited length, which is written into memory of the caller.
-///
-/// It has the same form as that of ``JSONWriter``, which has no limit. Every access is within the memory, whose length
-/// is checked for each addition. The memory must remain valid as long as this value is used.
-struct ShortText {
-    private let buffer: UnsafeMutableRawBufferPointer
-    /// The end of the text in the memory.
-    private(set) var count: Int
-    /// The length of the key of the object that was appended, with its quotation marks.
-    private(set) var keyLength = 0
-
-    init(_ buffer: UnsafeMutableRawBufferPointer, from start: Int) {
-        (self.buffer, count) = (buffer, start)
-    }
-
-    /// Appends an object with one member: an array of a value, or an empty array.
-    ///
-    /// - Returns: `false` if there is not enough room for the text and its padding, or the value is of another kind than
-    ///   null, a Boolean, a 64-bit integer or a string.
-    mutating func appendMember(_ key: String, _ value: StoredValue?) -> Bool {
-        guard append(JSONByte.leftBrace) else { return false }
-        let start = count
-        guard append(key) else { return false }
-        keyLength = count - start
-        guard append(JSONByte.colon), append(JSONByte.leftBracket) else { return false }
-        switch value {
-        case nil: break
-        case .null: guard append(text: "null") else { return false }
-        case .bool(let isTrue): guard append(text: isTrue ? "true" : "false") else { return false }
-        case .integer(let number):
-            guard let number = Int64(exactly: number), append(text: number.description) else { return false }
-        case .string(let string): guard append(string) else { return false }
-        case .double, .date, .data, .array, .dictionary: return false
-        }
-        guard append(JSONByte.rightBracket), append(JSONByte.rightBrace) else { return false }
-        return count + 8 <= buffer.count
-    }
-
-    /// Appends zeros up to a multiple of a number, for which there is room.
-    mutating func pad(to alignment: Int) {
-        while count % alignment != 0, append(UInt8(0)) {}
-    }
-
-    private mutating func append(_ byte: UInt8) -> Bool {
-        guard count < buffer.count else { return false }
-        buffer[count] = byte
-        count += 1
-        return true
-    }
-
-    private mutating func append(text: String) -> Bool {
-        var text = text
-        return text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
-    }
-
-    private mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard bytes.count <= buffer.count - count else { return false }
-        UnsafeMutableRawBufferPointer(rebasing: buffer[count...]).copyMemory(from: bytes)
-        count += bytes.count
-        return true
-    }
-
-    /// Appends a string in quotation marks, unless a character needs an escape.
-    private mutating func append(_ string: String) -> Bool {
-        var string = string
-        return string.withUTF8 { bytes in
-            guard append(JSONByte.quote) else { return false }
-            for byte in bytes where byte < 0x20 || byte == JSONByte.quote || byte == JSONByte.backslash { return false }
-            return append(UnsafeRawBufferPointer(bytes)) && append(JSONByte.quote)
-        }
+        JournalRecord.values(in: text).map { JournalRecord(values: $0, end: end) }
     }
 }

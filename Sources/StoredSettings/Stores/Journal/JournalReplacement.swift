@@ -1,31 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Journal-and-locks.md, "A journal can be replaced".
 
-/// Replaces a journal by a new file.
-///
-/// There are four reasons: the journal has an old format, the disk failed to write part of it, users that have lost access
-/// to the settings file may have it open, or it has become much longer than its contents.
-///
-/// The caller holds ``FileStore/writer`` and the journal's lock, but not the state lock: replacing waits for the disk, and
-/// reads continue.
-struct JournalReplacement {
-    private let store: FileStore
-    /// The journal, which is locked and recovered.
-    private let old: Journal
+// Replacing a journal by a new file.
+//
+// There are three reasons: the disk failed to write part of it, users that have lost access to the settings file may have it
+// open, or it has become much longer than its contents.
+//
+// The caller holds ``FileStore/writer`` and the journal's lock, but not the state lock: replacing waits for the disk, and
+// reads continue.
 
-    init(of old: Journal, in store: FileStore) {
-        (self.store, self.old) = (store, old)
-    }
-
-    /// Replaces the journal if necessary.
+extension JournalLocker {
+    /// Replaces a journal if necessary.
     ///
     /// - Parameters:
-    ///   - mustBeTrusted: Whether the caller has to know that the journal is on the disk.
+    ///   - old: The journal, which is locked and recovered.
     ///   - effects: Receives errors to report.
     /// - Returns: The journal that is now at the path, locked. If it is another one, the caller unlocks the old one.
     /// - Throws: ``SystemError`` or ``SettingsError`` if a journal that must not be used any longer cannot be replaced; the error
     ///   of ``WaitLimit/check()``, because this waits for the disk.
-    func runIfDue(mustBeTrusted: Bool, _ effects: inout Effects) throws -> Journal {
+    func replaceIfDue(_ old: Journal, _ effects: inout Effects) throws -> Journal {
         let isDue = mustBeTrusted || old.page[JournalHeader.limitWord] != 0
         let isRequired = old.isReadableByOthers || old.isUnreliable && isDue
         guard isRequired || store.peek({ $0.journal.isTooLong(old, bound: store.schedule.journalBound) }) else {
@@ -35,7 +28,7 @@ struct JournalReplacement {
         LockHolder.current?.store(as: .journal, in: old.page)
         defer { LockHolder.remove(as: .journal, from: old.page) }
         do {
-            return try run(&effects)
+            return try replace(old, &effects)
         } catch {
             guard !isRequired else { throw error }
             // Sets continue while the journal can be used.
@@ -47,12 +40,12 @@ struct JournalReplacement {
         }
     }
 
-    /// Replaces the journal by a new one that contains, as one record, all changes that are not in the settings file.
+    /// Replaces a journal by a new one that contains, as one record, all changes that are not in the settings file.
     ///
     /// The new journal is on the disk before it is renamed. Whichever of the two is at the path after a power loss, it
     /// contains all synchronized changes. Processes that use the old journal find the new one in two ways: by a bit of
     /// the position, which is set before the rename, and by the word that retires the old journal afterwards.
-    private func run(_ effects: inout Effects) throws -> Journal {
+    private func replace(_ old: Journal, _ effects: inout Effects) throws -> Journal {
         let directory = try store.file.directory()
         // Neither can change meanwhile, because both locks are held.
         let (changes, position) = store.peek { ($0.journaledChanges, $0.journal.position) }
@@ -94,14 +87,6 @@ struct JournalReplacement {
     }
 }
 
-/// A new journal that is on the disk and not yet at its path.
-struct JournalDraft {
-    /// Its temporary name.
-    var name: FilePath
-    var journal: Journal
-    var epoch: JournalEpoch
-}
-
 extension Journal {
     /// Writes a new journal beside the one that it is going to replace.
     ///
@@ -111,14 +96,14 @@ extension Journal {
     ///     them.
     ///   - position: The position of the old journal.
     ///   - directory: The directory of both.
-    /// - Returns: The journal, locked.
+    /// - Returns: The journal, locked and on the disk, its temporary name, and its epoch.
     /// - Throws: ``SystemError`` or ``SettingsError``. No file is left then.
-    static func draft(
+    fileprivate static func draft(
         _ changes: [StoreChange],
         replacing old: Journal,
         at position: JournalPosition,
         in directory: SettingsDirectory
-    ) throws -> JournalDraft {
+    ) throws -> (name: FilePath, journal: Journal, epoch: JournalEpoch) {
         let system = directory.system
         let name = old.file.path.name.randomDraft()
         guard let file = try directory.createSibling(name, OpenFlags.readWrite | OpenFlags.nonBlocking) else {
@@ -149,10 +134,10 @@ extension Journal {
                 throw SystemError(call: .write, path: file.path, number: Errno.ioError)
             }
             // No other process knows it yet.
-            guard try journal.acquireLockIfFree() else {
+            guard try journal.lock.acquireIfFree() else {
                 throw SystemError(call: .lock, path: file.path, number: Errno.resourceTemporarilyUnavailable)
             }
-            return JournalDraft(name: name, journal: journal, epoch: epoch)
+            return (name, journal, epoch)
         } catch {
             directory.discardDraft(name)
             throw error

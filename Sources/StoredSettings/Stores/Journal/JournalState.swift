@@ -27,8 +27,8 @@ struct JournalState {
     var problem: SettingsError?
     /// Whether the journal's name is known to be on the disk.
     var isNamed = false
-    /// The space that is known to contain no earlier values.
-    var cleared: Cleared?
+    /// The end of the space that is known to contain no earlier values, in an epoch.
+    var cleared: JournalPosition?
     /// The length above which a replacement of the journal is tried again after a failure.
     var replacingEnd: UInt32 = 0
 
@@ -48,12 +48,6 @@ struct JournalState {
 
     /// Makes the next commit examine the path.
     mutating func forgetPlace() { placeTime = 0 }
-
-    struct Cleared {
-        var epoch: UInt32
-        /// The space before this offset is cleared.
-        var front: UInt32
-    }
 
     /// The previous journal, and the position up to which this process has read it.
     private(set) var lost: Lost?
@@ -121,7 +115,7 @@ struct JournalState {
     mutating func move(to new: Journal, _ epoch: JournalEpoch) {
         (journal, isNamed, isDamaged, stranded) = (new, false, false, nil)
         (lost, replacingEnd) = (nil, 0)
-        cleared = Cleared(epoch: epoch.epoch, front: epoch.start)
+        cleared = JournalPosition(epoch: epoch.epoch, end: epoch.start)
         enter(epoch)
     }
 
@@ -132,7 +126,7 @@ struct JournalState {
     ///   - replay: The valid records of the journal.
     ///   - found: The keys in these records, with the end of the last record of each key.
     /// - Returns: The keys; none if the journal is undamaged, so that another process may have removed the values.
-    func keysMissing(in replay: JournalReader.Replay, _ found: [String: UInt32]) -> [String: UInt32] {
+    func keysMissing(in replay: Journal.Replay, _ found: [String: UInt32]) -> [String: UInt32] {
         guard !replay.isWhole || isDamaged else { return [:] }
         let hasEpoch = journal.flatMap { JournalHeader.epoch(in: $0.page) } != nil
         guard position.epoch == replay.position.epoch || !hasEpoch else { return [:] }
@@ -146,7 +140,7 @@ struct JournalState {
     ///   - journaled: The keys whose values are newer than those in the file, with the end of the last record of each
     ///     key.
     ///   - isUnwritten: Whether values that the records lack have to be written again.
-    mutating func install(_ replay: JournalReader.Replay, _ journaled: [String: UInt32], isUnwritten: Bool) {
+    mutating func install(_ replay: Journal.Replay, _ journaled: [String: UInt32], isUnwritten: Bool) {
         (position, salt, seen) = (replay.position, replay.salt, replay.word)
         self.journaled = journaled
         isDamaged = !replay.isWhole || isUnwritten
@@ -156,9 +150,9 @@ struct JournalState {
     ///
     /// - Parameter value: Returns the value of a key.
     /// - Returns: The records. Their word is never published, so the next read asks for the records again.
-    func knownRecords(value: (String) -> StoredValue?) -> JournalReader.Replay {
+    func knownRecords(value: (String) -> StoredValue?) -> Journal.Replay {
         let records = journaled.map { JournalRecord(values: [$0: value($0)], end: Int($1)) }
-        return JournalReader.Replay(records: records, position: position, salt: salt, word: 0, isWhole: true)
+        return Journal.Replay(records: records, position: position, salt: salt, word: 0, isWhole: true)
     }
 
     /// Whether a journal has grown to more than twice its bound, and to more than twice the length of its first record.

@@ -45,7 +45,7 @@ struct ReloadedContents {
     var base: ReloadBase
     /// The contents of the file, or those in memory if there is no base.
     var fileContents: [String: StoredValue]
-    var replay: JournalReader.Replay
+    var replay: Journal.Replay
     var contents: [String: StoredValue]
     /// The changes that lead from the contents in memory to these.
     var changes: [StoreChange]
@@ -341,10 +341,9 @@ struct FileReloader {
     /// Reads the records that are not in the file.
     ///
     /// - Returns: `nil` when the file has to be read again first, because it was replaced or a new epoch has begun.
-    private mutating func replay(_ journal: Journal, _ request: ReloadRequest) -> JournalReader.Replay? {
-        let reader = JournalReader(journal)
+    private mutating func replay(_ journal: Journal, _ request: ReloadRequest) -> Journal.Replay? {
         do {
-            if let epoch = request.epoch, let replay = try reader.replay(from: epoch) {
+            if let epoch = request.epoch, let replay = try journal.replay(from: epoch) {
                 store.withState(&effects) { $0.journal.unreadable = nil }
                 return replay
             }
@@ -359,7 +358,7 @@ struct FileReloader {
             invalidReadings += 1
             guard invalidReadings >= Self.mostInvalidReadings else { return nil }
             store.withState(&effects) { $0.reportDamage(journal) }
-            return try reader.salvage()
+            return try journal.salvage()
         } catch {
             // The values in memory remain in use. The next read tries again.
             return store.withState(&effects) { state in

@@ -178,13 +178,7 @@ package struct SettingsDirectory: Sendable {
     ///
     /// - Returns: Whether the directory can be synchronized: not without read access, and not on every file system.
     @discardableResult
-    func synchronize() throws(SystemError) -> Bool {
-        do {
-            return try system.synchronizeDirectory(".", in: handle)
-        } catch  where error.number == Errno.permissionDenied {
-            return false
-        }
-    }
+    func synchronize() throws(SystemError) -> Bool { try system.synchronizeDirectory(".", in: handle) }
 
     /// The drafts of a file in the directory; none if the directory cannot be read.
     private func drafts(of name: FilePath) throws(SystemError) -> [FilePath] {
