@@ -108,7 +108,7 @@ extension Setting: CatalogSetting {
 
     package func text(of value: StoredValue) -> String {
         // A setting of any stored value reads JSON first.
-        Value.self is StoredValue.Type || Value.self is StoredValue?.Type ? value.jsonText : value.text
+        SettingBox<Value>.isUntyped ? value.jsonText : value.text
     }
 
     package func warnings(in contents: [String: StoredValue]) -> [SettingsError] {

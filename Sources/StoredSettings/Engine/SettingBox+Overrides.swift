@@ -93,7 +93,7 @@ extension SettingBox {
         } catch {
             // The argument after the flag of a Boolean need not be its value, except after one dash, as for
             // `UserDefaults`.
-            guard isBoolean, !last.isAttached, !last.isKey else { throw error }
+            guard isBoolean, !Self.isUntyped, !last.isAttached, !last.isKey else { throw error }
             return try validated(.bool(true))
         }
         try validate(value)
@@ -109,6 +109,9 @@ extension SettingBox {
         try validate(value)
         return value
     }
+
+    /// Whether the setting has any stored value.
+    static var isUntyped: Bool { Value.self is StoredValue.Type || Value.self is StoredValue?.Type }
 
     private func validated(_ storedValue: StoredValue) throws -> Value {
         let value = try key.conversion.decode(storedValue)
@@ -126,7 +129,7 @@ extension SettingBox {
         }
         guard let last = texts.last ?? nil else { throw SettingsError.invalidValue("no value follows it") }
         // A setting of any stored value would accept every string as it is, and could never receive a number.
-        if Value.self is StoredValue.Type || Value.self is StoredValue?.Type {
+        if Self.isUntyped {
             return try key.conversion.decode(OverrideText.anything(last))
         }
         var failures: [SettingsError] = []

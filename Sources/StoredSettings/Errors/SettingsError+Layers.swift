@@ -26,7 +26,9 @@ extension SettingsError {
             problem = SettingsError(
                 .readFailed,
                 fact: "the file cannot be read: \(error.readingReason)",
-                remedy: "use a regular file with a text of at most 1 MiB that this user may read",
+                remedy: error.number == Errno.permissionDenied
+                    ? "allow this user to read the file, and to enter its directory"
+                    : "use a regular file with a text of at most 1 MiB that this user may read",
                 underlying: error
             )
         }

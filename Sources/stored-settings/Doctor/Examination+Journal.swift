@@ -13,7 +13,7 @@ extension Examination {
         let path = directory.handle.path.appending(directory.name.adding(SettingsFile.journalSuffix))
         guard let file = sibling(SettingsFile.journalSuffix, .journal, in: directory) else {
             if !findings.contains(where: { $0.error.location?.file == path.description }) {
-                note("journal", "none, so no program has changed the settings yet")
+                note("journal", "none; the next change creates it")
             }
             return nil
         }

@@ -120,7 +120,8 @@ extension Examination {
         }
         var needed = Self.leastSpace
         for suffix in ["", SettingsFile.journalSuffix] {
-            needed += 2 * (try system.status(at: directory.name.adding(suffix), in: directory.handle)?.size ?? 0)
+            let size = try system.status(at: directory.name.adding(suffix), in: directory.handle)?.size ?? 0
+            needed += 2 * min(size, SettingsFile.longestFile)
         }
         guard fileSystem.freeSpace < needed || fileSystem.freeFiles.map({ $0 < 8 }) ?? false else { return }
         add(

@@ -291,4 +291,14 @@ struct OverrideTextTests {
         _ = read(text, default: StoredValue.null)
         _ = CommandLineOptions(arguments: [text, "--" + text, "-" + text]).occurrences(ofKey: text)
     }
+
+    @Test(
+        "a broken text after the flag of a setting of any value is an error, not a Boolean",
+        arguments: ["{\"a\":1,}", "[1"]
+    )
+    func brokenText(text: String) {
+        let suite = SettingsSuite.inMemory(sources: [.commandLine(["--key", text])], reporter: reporter)
+        #expect(Setting("key", default: StoredValue.null, suite: suite).value == .null)
+        #expect(reporter.errors.map(\.code) == [.invalidValue])
+    }
 }
