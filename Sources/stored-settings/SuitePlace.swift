@@ -59,7 +59,7 @@ struct SuitePlace: ToolPlace {
     private static func isThere(_ file: FilePath) -> Bool {
         do {
             let system = SystemCalls()
-            return try evidence.contains { try system.status(at: file.adding($0), followingLinks: false) != nil }
+            return try evidence.contains { try system.linkStatus(at: file.adding($0)) != nil }
         } catch {
             return [Errno.permissionDenied, Errno.notPermitted].contains((error as? SystemError)?.number)
         }
@@ -98,7 +98,7 @@ extension SuitePlace {
 
     private static func isThere(_ path: FilePath, _ system: SystemCalls) -> Bool {
         do {
-            return try system.status(at: path, followingLinks: false) != nil
+            return try system.linkStatus(at: path) != nil
         } catch {
             // Files in this directory are no directories, and some directories belong to other users.
             return false

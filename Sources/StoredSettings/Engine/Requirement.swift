@@ -147,19 +147,19 @@ struct RequirementTable {
 extension SettingsEngine {
     /// The requirements that the values of some keys have to meet.
     func requirements(for keys: some Sequence<String>) -> [Requirement] {
-        guard hasRequirements.load(ordering: .acquiring) else { return [] }
+        guard hasRequirements else { return [] }
         return requirementTable.withLock { $0.requirements(for: keys) }
     }
 
     /// The keys whose values have to meet a requirement.
     var restrictedKeys: Set<String> {
-        guard hasRequirements.load(ordering: .acquiring) else { return [] }
+        guard hasRequirements else { return [] }
         return requirementTable.withLock { Set($0.all.flatMap(\.keys).flatMap(\.all)) }
     }
 
     /// Whether the values of a key have to meet a requirement.
     func isRestricted(_ key: String) -> Bool {
-        hasRequirements.load(ordering: .acquiring) && !requirements(for: CollectionOfOne(key)).isEmpty
+        hasRequirements && !requirements(for: CollectionOfOne(key)).isEmpty
     }
 
     /// The errors of the requirements on some settings that the stored values do not meet.
@@ -210,7 +210,7 @@ extension SettingsEngine {
             defer { table.insert(requirement) }
             return table
         }
-        hasRequirements.store(true, ordering: .releasing)
+        hasRequirementsFlag.store(true, ordering: .releasing)
         // After the store has read its contents, which are no change then.
         withValue(forKey: "") { _, state in
             state.held.restrict(requirement.keys.flatMap(\.all))
@@ -224,7 +224,7 @@ extension SettingsEngine {
     /// Finds the last good values for all requirements, before a check under a lock.
     func prepareRequirements() {
         // A conversion or a validator that changes values runs in a check as well.
-        guard hasRequirements.load(ordering: .acquiring), !CheckScope.isCurrent else { return }
+        guard hasRequirements, !CheckScope.isCurrent else { return }
         // Changes from outside are checked first.
         _ = value(forKey: "")
         CheckScope.run {

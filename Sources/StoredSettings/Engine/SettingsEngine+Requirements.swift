@@ -37,7 +37,7 @@ extension SettingsEngine {
 
     /// The values that are used instead of stored ones that were checked.
     var checkedHeldValues: [String: StoredValue?] {
-        guard hasRequirements.load(ordering: .acquiring) else { return [:] }
+        guard hasRequirements else { return [:] }
         return state.withLock { $0.held.checked }
     }
 
@@ -99,9 +99,7 @@ extension SettingsEngine {
     /// Retains the values that are used, for processes that begin while the others are stored.
     private func retainUsedValues(of check: RequirementCheck) {
         for case (let key, let used?) in check.used {
-            guard let stored = check.stored[key] else { continue }
-            valueHealth.withLock { $0.health(ofStoredKey: key) }?
-                .note(ValueReplacement(key: key, stored: stored, used: used))
+            if let stored = check.stored[key] { note(ValueReplacement(key: key, stored: stored, used: used)) }
         }
     }
 }

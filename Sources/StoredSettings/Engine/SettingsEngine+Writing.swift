@@ -10,7 +10,7 @@ extension SettingsEngine {
         defer { scope.performPostponed() }
         return try commit { transaction in
             let result = try scope.run {
-                guard hasRequirements.load(ordering: .acquiring) else { return try body(&transaction) }
+                guard hasRequirements else { return try body(&transaction) }
                 // With the pending writes, which were checked before.
                 let before = transaction
                 let result = try body(&transaction)
@@ -232,7 +232,7 @@ extension SettingsEngine {
         }
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             unmet = []
-            if hasRequirements.load(ordering: .acquiring) {
+            if hasRequirements {
                 // A store that is written later records other changes meanwhile.
                 number = state.withLock { $0.held.beginCommit(isChecked: !isBlind && !store.canWriteLater) }
             }
@@ -331,7 +331,7 @@ extension SettingsEngine {
     /// - Returns: What subscribers receive; `nil` if the record of the commit is to do this, because it has other changes.
     private func useReassigned(in transaction: StoreTransaction, _ flush: PendingWrites.Flush? = nil) -> StoreDelivery?
     {
-        guard hasRequirements.load(ordering: .acquiring) else { return nil }
+        guard hasRequirements else { return nil }
         let isEqual = { (edit: StoreChange) in
             PendingWrites.change(ofKey: edit.key, from: edit.old, to: edit.new) == nil
         }
@@ -474,7 +474,7 @@ extension SettingsEngine {
         of flush: inout PendingWrites.Flush,
         over transaction: StoreTransaction
     ) -> (unmet: [UnmetWrites], mustCheck: Bool) {
-        guard hasRequirements.load(ordering: .acquiring) else { return ([], false) }
+        guard hasRequirements else { return ([], false) }
         let (held, isCheckDue) = state.withLock { ($0.held.checked, $0.held.isCheckDue) }
         var (unmet, mustCheck): ([UnmetWrites], Bool) = ([], false)
         CheckScope.run {

@@ -29,7 +29,7 @@ package final class SettingsEngine: Sendable {
     let valueHealth = Locked(ValueHealthTable())
     /// The requirements on the values of several settings.
     let requirementTable = Locked(RequirementTable())
-    let hasRequirements = Atomic(false)
+    let hasRequirementsFlag = Atomic(false)
     /// The keys under which migrators have stored their records.
     package let recordKeys = Locked<Set<String>>([SettingsMigrator.defaultRecordKey])
 
@@ -109,8 +109,19 @@ extension SettingsEngine {
         }
     }
 
+    /// Whether values of several settings have to meet requirements.
+    var hasRequirements: Bool { hasRequirementsFlag.load(ordering: .acquiring) }
+
     /// Whether any declaration of a key in this process is secret.
     func isSecret(_ key: String) -> Bool { secretKeys.withLock { $0.contains(key) } }
+
+    /// Notes what is used instead of a stored value, for processes that begin while that is stored.
+    func note(_ replacement: ValueReplacement) {
+        let health = valueHealth.withLock { $0.health(ofStoredKey: replacement.key) }
+        guard let health, health.replacement != replacement else { return }
+        health.note(replacement)
+        (store as? any RecoveringStore)?.noteReplacement()
+    }
 
     /// What is known about the values of a setting.
     func health(of keys: StoredKeys) -> ValueHealth {
@@ -200,7 +211,7 @@ extension SettingsEngine {
     private func prepareSubscription() {
         store.watch()
         watchLayers()
-        guard hasRequirements.load(ordering: .acquiring) else { return }
+        guard hasRequirements else { return }
         // So that the first value is one that was checked.
         _ = value(forKey: "")
     }
@@ -435,7 +446,7 @@ extension SettingsEngine {
 
     /// Makes the next reads use changed layers.
     func layersChanged(ofKeys keys: Set<String>) {
-        if hasRequirements.load(ordering: .acquiring) { state.withLock { $0.held.noteLayerChange(ofKeys: keys) } }
+        if hasRequirements { state.withLock { $0.held.noteLayerChange(ofKeys: keys) } }
         invalidate()
     }
 

@@ -97,8 +97,8 @@ final class ValueHealth: Sendable {
         state.withLock { $0.history.earlier.moveToFront(value) }
     }
 
-    /// Notes what is used instead of the stored value, for processes that begin while it is stored; `nil` if nothing is.
-    func note(_ replacement: ValueReplacement?) {
+    /// Notes what is used instead of the stored value.
+    func note(_ replacement: ValueReplacement) {
         state.withLock { $0.replacement = replacement }
     }
 
@@ -243,7 +243,7 @@ extension SettingBox {
         guard let (reading, isCertain) = find(insteadOf: stored, name) else { return nil }
         if isNoted, let value = reading.stored {
             health.noteInUse(value)
-            if isCertain { health.note(ValueReplacement(key: name, stored: stored, used: value)) }
+            if isCertain { engine.note(ValueReplacement(key: name, stored: stored, used: value)) }
         }
         return reading
     }

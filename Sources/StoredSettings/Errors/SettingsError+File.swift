@@ -12,7 +12,7 @@ extension SettingsError {
             consequence: "nothing is changed",
             remedy: process.map { "wait for process \($0), resume it if it is stopped, or end it" }
                 ?? "find the process that has \(path.name) open, and wait for it, resume it or end it",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -28,7 +28,7 @@ extension SettingsError {
             fact: "other processes have kept this one from the lock for \(inWords(wait))",
             consequence: "nothing is changed",
             remedy: "find the processes that have \(path) open, and end the one that does not release it",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -38,7 +38,7 @@ extension SettingsError {
             fact: "the journal was not written by this library, or its header is damaged",
             consequence: "it is left as it is, only the settings file is used, and no change can be saved",
             remedy: "end the programs that use it and move it away; it may hold the latest changes",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -49,7 +49,7 @@ extension SettingsError {
             consequence: "it is left as it is, only the settings file is used, and no change can be saved",
             remedy:
                 "update the programs that use the suite, or end those with the other version and remove the journal",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -60,7 +60,7 @@ extension SettingsError {
             consequence:
                 "the records before them are used, and later changes are lost; the next set repairs the journal",
             remedy: "check the disk, and find out which other program writes to that file",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -71,7 +71,7 @@ extension SettingsError {
             consequence:
                 "the values of this process are written again; changes that only ended processes had read are lost",
             remedy: "restore a journal only while no program uses it",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -91,7 +91,7 @@ extension SettingsError {
             fact: "the settings take more than \(SettingsFile.longestFile >> 20) MiB, the limit of a settings file",
             consequence: "the settings file is not written; all changes are safe in the journal",
             remedy: "remove values, or store large data in files and their paths in the settings",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -101,7 +101,7 @@ extension SettingsError {
             fact: "the text of the file cannot be edited, because of a defect of this library",
             consequence: "the settings file is not written; all changes are safe in the journal",
             remedy: "remove the comments and trailing commas from the file, and report its form as a defect",
-            location: Location(file: path.description),
+            location: Location(path),
             underlying: error
         )
     }
@@ -113,7 +113,7 @@ extension SettingsError {
             consequence: "nothing is changed",
             remedy: isDirectory
                 ? SettingsFile.remedyForDirectory : "use a path that leads to a regular file or to nothing",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -123,7 +123,7 @@ extension SettingsError {
             fact: "another program changed the file each time a checkpoint was about to replace it",
             consequence: "all values are safe in the journal, and the file is written later",
             remedy: "find out which other program writes to that file",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -133,7 +133,7 @@ extension SettingsError {
             fact: "another program truncated the journal",
             consequence: "the changes that this process had read are written again; others may be lost",
             remedy: "find out which other program writes to that file",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -145,7 +145,7 @@ extension SettingsError {
                 ? "the settings file alone is read, and no change can be saved"
                 : "the settings file has no last good copy, and changes are saved",
             remedy: "remove it if no program has saved changes in it, and let no other user write to its directory",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -155,7 +155,7 @@ extension SettingsError {
             fact: "the symbolic link belongs to another user (\(owner)), which does not own the file that it refers to",
             consequence: "it is not followed, and no setting is read from that file or saved in it",
             remedy: "create the link as the user of this program, or use the path of the file itself",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -165,7 +165,7 @@ extension SettingsError {
             fact: "\(path.name) was not written by this library",
             consequence: "it is left as it is, so there is no last good copy of the settings file",
             remedy: "move it away, or rename the settings file",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -176,7 +176,7 @@ extension SettingsError {
             consequence:
                 "the settings file is written, but \(path.name) has values that were replaced or removed since",
             remedy: "remove \(path.name), or let this user remove it",
-            location: Location(file: path.description),
+            location: Location(path),
             underlying: cause.underlying
         )
     }
@@ -187,7 +187,7 @@ extension SettingsError {
             fact: "another program removed \(path.name) during a checkpoint",
             consequence: "all values are safe in the journal, and the settings file is written later",
             remedy: "exclude that file from the program that removes files there",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -197,7 +197,7 @@ extension SettingsError {
             fact: "the system starts no thread for background work",
             consequence: "sets are in the journal; the file is written, and changes are delivered, once it starts one",
             remedy: "raise the limit of processes and threads (ulimit -u, or pids.max of the container), or of memory",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 }

@@ -9,7 +9,7 @@ extension SettingsError {
         isManaged: Bool
     ) -> SettingsError {
         var problem = file.readError(error, hasValues: true)
-        problem.location = problem.location ?? Location(file: file.path.description)
+        problem.location = problem.location ?? Location(file.path)
         problem.consequence =
             switch (hasContents, isManaged) {
             case (true, _): "its last good values are used"
@@ -34,7 +34,7 @@ extension SettingsError {
         }
         problem.consequence = hasContents ? "its last good value is used" : "it is skipped, and the next layer is used"
         if problem.remedy.isEmpty { problem.remedy = "write the value as text in UTF-8, without null characters" }
-        problem.location = Location(file: path.description)
+        problem.location = Location(path)
         return problem
     }
 
@@ -45,7 +45,7 @@ extension SettingsError {
             fact: "the file that \(variable) names does not exist, or is a directory",
             consequence: "it is ignored, and the next layer is used",
             remedy: "create the file, or unset \(variable)",
-            location: Location(file: path.description)
+            location: Location(path)
         )
     }
 
@@ -112,7 +112,7 @@ extension SettingsError {
             consequence: "nothing is changed",
             remedy: problem.map { "ask the administrator to correct that file: \($0.fact)" } ?? "correct that file",
             key: key,
-            location: problem?.location ?? Location(file: file.description),
+            location: problem?.location ?? Location(file),
             underlying: problem
         )
     }

@@ -96,6 +96,11 @@ extension SettingsError {
             self.column = column
         }
 
+        /// A whole file.
+        init(_ path: FilePath) {
+            self.init(file: path.description)
+        }
+
         /// The place as `file:line:column`, without the parts that are `nil`.
         public var description: String {
             ([file] + [line, column].compactMap { $0.map(String.init) }).joined(separator: ":")

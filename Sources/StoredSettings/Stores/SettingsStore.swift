@@ -235,6 +235,9 @@ protocol RecoveringStore: SettingsStore {
     ///
     /// This reads a file. The caller holds no lock of the store.
     func copiedValues() -> CopiedValues?
+
+    /// Notes that a setting uses another value than the stored one, so that new processes can use it, too.
+    func noteReplacement()
 }
 
 /// An observer with settings that know which values are usable.
@@ -255,7 +258,7 @@ struct CopiedValues {
 }
 
 /// A value that is used instead of a stored one.
-struct ValueReplacement {
+struct ValueReplacement: Equatable {
     var key: String
     var stored: StoredValue
     var used: StoredValue

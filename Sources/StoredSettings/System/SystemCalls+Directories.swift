@@ -281,7 +281,7 @@ extension SystemCalls {
         ofOwnerOf parent: FileHandle,
         attempts: Int = Self.mostDrafts
     ) throws(SystemError) {
-        guard try status(at: name, in: parent, followingLinks: false) == nil else { return }
+        guard try linkStatus(at: name, in: parent) == nil else { return }
         // A process that was killed may have left one. If another process is still using it, that one begins again.
         for draft in try names(in: parent) where draft.isDraft(of: "directory") {
             removeDirectory(draft, in: parent)
@@ -316,7 +316,7 @@ extension SystemCalls {
     package func makeDirectory(_ name: FilePath, in parent: FileHandle?) throws(SystemError) {
         _ = try call(.makeDirectory, name, in: parent) { mkdirat($0, $1, 0o700) }
         do {
-            guard let new = try status(at: name, in: parent, followingLinks: false), new.isDirectory,
+            guard let new = try linkStatus(at: name, in: parent), new.isDirectory,
                 new.permissions & FileMode.owner != FileMode.owner
             else { return }
             let mode = new.permissions | FileMode.owner

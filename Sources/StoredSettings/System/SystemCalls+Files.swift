@@ -45,17 +45,24 @@ extension SystemCalls {
         return Self.withoutMask(FileStatus(status)) { accessList(of: file) }
     }
 
-    /// Returns the status of a file; `nil` when it does not exist.
-    package func status(
+    /// Returns the status of a file, or of what a symbolic link leads to; `nil` when it does not exist.
+    package func status(at path: FilePath, in directory: FileHandle? = nil) throws(SystemError) -> FileStatus? {
+        try status(at: path, in: directory, flags: 0)
+    }
+
+    /// Returns the status of a file, or of a symbolic link itself; `nil` when it does not exist.
+    package func linkStatus(at path: FilePath, in directory: FileHandle? = nil) throws(SystemError) -> FileStatus? {
+        try status(at: path, in: directory, flags: AT_SYMLINK_NOFOLLOW)
+    }
+
+    private func status(
         at path: FilePath,
-        in directory: FileHandle? = nil,
-        followingLinks: Bool = true
+        in directory: FileHandle?,
+        flags: CInt
     ) throws(SystemError) -> FileStatus? {
         var status = stat()
         do {
-            _ = try call(.status, path, in: directory) { base, path in
-                fstatat(base, path, &status, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW)
-            }
+            _ = try call(.status, path, in: directory) { fstatat($0, $1, &status, flags) }
         } catch  where error.number == ENOENT {
             return nil
         }

@@ -22,7 +22,7 @@ extension Examination {
         ] {
             let name = directory.name.adding(suffix)
             do {
-                guard try system.status(at: name, in: directory.handle, followingLinks: false)?.isRegular ?? false,
+                guard try system.linkStatus(at: name, in: directory.handle)?.isRegular ?? false,
                     let file = try system.openIfPresent(name, in: directory.handle, flags)
                 else { continue }
                 examineAttributes(of: file, consequence)

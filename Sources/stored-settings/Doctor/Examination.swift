@@ -268,7 +268,7 @@ enum Drafts {
         var found: [FilePath] = []
         for name in try directory.system.names(in: directory.handle)
         where bases.contains(where: { name.isDraft(of: $0) }) {
-            let status = try directory.system.status(at: name, in: directory.handle, followingLinks: false)
+            let status = try directory.system.linkStatus(at: name, in: directory.handle)
             if let status, status.isRegular, now - status.modified.secondsSince1970 > age { found.append(name) }
         }
         return found

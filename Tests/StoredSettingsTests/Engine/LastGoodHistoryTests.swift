@@ -155,4 +155,47 @@ struct LastGoodHistoryTests {
             #expect(try !(path + ".last-good").fileContents.contains("23"))
         }
     }
+
+    @Test(
+        "a copied last good value ends when the key had another value or none, also if the same unusable one follows",
+        arguments: [nil, 30] as [StoredValue?]
+    )
+    func sameUnusableValue(between: StoredValue?) async throws {
+        try await withStores { path, store, limit, other in
+            try await limit.set(23)
+            try store.checkpoint()
+            try other.commit { $0["limit"] = 200 }
+            store.lookAndWait()
+            #expect(limit.value == 23)
+            try await limit.suite.setStoredValue(1, forKey: "a")
+            try store.checkpoint()
+            #expect(try (path + ".last-good").fileContents.contains("23"))
+            for value in [between, 200] { try other.commit { $0["limit"] = value } }
+            try other.checkpoint()
+            #expect(try !(path + ".last-good").fileContents.contains("23"))
+        }
+    }
+
+    @Test("a process that changes nothing writes the last good value that it knows, if the copy has lost it")
+    func idleProcess() async throws {
+        try await withSettingsPath { path in
+            let other = FileStore(path: FilePath(path), checkpointsInBackground: false)
+            for value in [22, 23] as [StoredValue] {
+                try other.commit { $0["limit"] = value }
+                try other.checkpoint()
+            }
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            let limit = Setting("limit", default: 64, suite: suite, in: 1...100)
+            #expect(limit.value == 23)
+            try other.commit { $0["limit"] = 200 }
+            #expect(limit.value == 23)
+            try other.checkpoint()
+            try await eventually("the copy has the last good value") {
+                try (path + ".last-good").fileContents.contains("23")
+            }
+            let later = SettingsSuite(store: makeStore(path), reporter: reporter)
+            #expect(Setting("limit", default: 64, suite: later, in: 1...100).value == 23)
+            await suite.finish()
+        }
+    }
 }

@@ -69,7 +69,7 @@ extension SystemCalls {
         try open(FilePath(path), flags)
     }
 
-    func status(at path: String, followingLinks: Bool = true) throws(SystemError) -> FileStatus? {
-        try status(at: FilePath(path), followingLinks: followingLinks)
+    func status(at path: String) throws(SystemError) -> FileStatus? {
+        try status(at: FilePath(path))
     }
 }

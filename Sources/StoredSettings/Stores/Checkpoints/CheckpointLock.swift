@@ -65,7 +65,7 @@ package struct CheckpointLock {
     /// Its file may have been removed and created again.
     var isInPlace: Bool {
         get throws {
-            try system.status(of: handle).isSameFile(as: system.status(at: path, followingLinks: false))
+            try system.status(of: handle).isSameFile(as: system.linkStatus(at: path))
         }
     }
 

@@ -32,7 +32,7 @@ struct Checkpoints {
     }
 
     private func run(_ timeout: LockTimeouts) throws {
-        let replacements = store.findReplacements()
+        let replacements = Replacements(in: store)
         try FileHandle.reopening {
             let lock = try CheckpointLock.acquire(for: file, timeout) { store.peek { $0.journal.journal } }
             try Checkpointer.run(store, lock, replacements, timeout: timeout)
@@ -90,11 +90,12 @@ extension Checkpoints {
         // A set from here on schedules another checkpoint.
         schedule.isScheduled.clear()
         do {
-            guard !isCheckpointed else {
+            var replacements = Replacements(in: store)
+            guard !isCheckpointed || !replacements.unwritten.isEmpty else {
                 return store.perform(Effects(schedule.noteSuccess().settled.map { ($0, isSettled: true) }))
             }
             store.look()
-            let replacements = store.findReplacements()
+            replacements = Replacements(in: store)
             let isMade = try FileHandle.reopening {
                 guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return false }
                 try Checkpointer.run(store, lock, replacements, timeout: LockTimeouts())
@@ -170,12 +171,29 @@ extension Checkpoints {
 // MARK: - One checkpoint
 // See Documentation/Decisions/Settings-file.md, "The last good copy has the newest contents".
 
+/// The values that the settings of this process use instead of stored ones.
+struct Replacements {
+    let all: [ValueReplacement]
+    /// The keys of those that the last good copy lacks: another process, which does not know them, has written it since.
+    let unwritten: Set<String>
+
+    /// It runs user code, so the caller holds no lock.
+    init(in store: FileStore) {
+        let all = (store.peek { $0.observer } as? any LastGoodObserver)?.findReplacements() ?? []
+        let copy = all.isEmpty ? nil : store.copiedValues()
+        let missing = all.filter { replacement in
+            copy.map { ![$0.contents[replacement.key], $0.lastGood[replacement.key]].contains(replacement.used) }
+                ?? false
+        }
+        (self.all, unwritten) = (all, Set(missing.map(\.key)))
+    }
+}
+
 /// One checkpoint, in the process that holds the checkpoint lock.
 struct Checkpointer {
     private let store: FileStore
     private let lock: CheckpointLock
-    /// The values that the settings of this process use instead of stored ones.
-    private let replacements: [ValueReplacement]
+    private let replacements: Replacements
     /// How long to wait for the journal's lock.
     private let timeout: LockTimeouts
     private var effects = Effects()
@@ -194,7 +212,7 @@ struct Checkpointer {
     static func run(
         _ store: FileStore,
         _ lock: CheckpointLock,
-        _ replacements: [ValueReplacement],
+        _ replacements: Replacements,
         timeout: LockTimeouts
     ) throws {
         var checkpointer = Checkpointer(store: store, lock: lock, replacements: replacements, timeout: timeout)
@@ -233,7 +251,12 @@ struct Checkpointer {
             return true
         }
         prepareForSets()
-        let draft = try file.draft(plan.contents, lastGood: plan.lastGood, replacing: plan.base) {
+        let draft = try file.draft(
+            plan.contents,
+            lastGood: plan.lastGood,
+            changed: plan.changed,
+            replacing: plan.base
+        ) {
             // The draft may need the space of the copy. A new one is written as soon as the file is in place.
             if plan.status != nil { _ = try removeCopy() }
         }
@@ -309,6 +332,8 @@ extension Checkpointer {
         var contents: [String: StoredValue]
         /// The last good values of keys whose values are unusable, as far as this process knows.
         var lastGood: [String: StoredValue]
+        /// The keys whose values have changed since the last checkpoint.
+        var changed: Set<String>
         /// The settings file, without its contents; `nil` when there is none.
         var base: SettingsFile.Reading?
         /// The end of the records that are in the contents.
@@ -334,16 +359,16 @@ extension Checkpointer {
             // A missing file is written again, because there is nothing to destroy.
             let isMissing = state.settings.failure?.isMissing == true
             let isCopyDue = LastGoodCopy.isOutdated(in: journal.page) && state.settings.failure == nil
-            let isNeeded = epoch.checkpointed < end || isMissing || isCopyDue
+            let lastGood = replacements.all.filter { state.contents[$0.key] == $0.stored }
+            let isUnwritten = lastGood.contains { replacements.unwritten.contains($0.key) }
+            let isNeeded = epoch.checkpointed < end || isMissing || isCopyDue || isUnwritten
             if let failure = state.settings.failure, isNeeded, !isMissing || failure.isUnknown { throw failure.error }
             return Plan(
                 journal: journal,
                 epoch: epoch.epoch,
                 contents: state.contents.beginSnapshot(),
-                lastGood: replacements.reduce(into: [:]) { lastGood, replacement in
-                    guard state.contents[replacement.key] == replacement.stored else { return }
-                    lastGood[replacement.key] = replacement.used
-                },
+                lastGood: Dictionary(lastGood.map { ($0.key, $0.used) }) { $1 },
+                changed: Set(state.journal.journaled.keys),
                 base: state.settings.reading,
                 end: end,
                 isNeeded: isNeeded

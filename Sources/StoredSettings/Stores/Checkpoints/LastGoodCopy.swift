@@ -67,7 +67,7 @@ package struct LastGoodCopy {
     /// Such a copy is JSON in the form that the library writes, or the remains of one after a power loss.
     private var isOwn: Bool {
         get throws {
-            if knownInode != 0, let status = try system.status(at: name, in: directory.handle, followingLinks: false),
+            if knownInode != 0, let status = try system.linkStatus(at: name, in: directory.handle),
                 status.isRegular, status.inode == knownInode
             {
                 // The copy is replaced and never modified, so additional hard links do no harm.
@@ -112,11 +112,13 @@ extension SettingsFile {
     ///
     /// - Parameters:
     ///   - contents: The contents of the next copy.
+    ///   - changed: The keys whose values have changed since the last copy.
     ///   - directory: The directory of the settings file.
     /// - Returns: The values, by key.
     /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
     private func retainedLastGood(
         in contents: [String: StoredValue],
+        _ changed: Set<String>,
         _ directory: SettingsDirectory
     ) throws -> [String: StoredValue] {
         guard let handle = try openLastGood(in: directory) else { return [:] }
@@ -124,7 +126,10 @@ extension SettingsFile {
         // Usually there are none. Then the copy need not be read.
         guard try system.contents(of: handle, in: 0..<start.count) == start else { return [:] }
         let copy = try read(handle, .strict)
-        return copy.lastGood.filter { copy.contents[$0.key] != nil && copy.contents[$0.key] == contents[$0.key] }
+        return copy.lastGood.filter { key, _ in
+            // It may have had another value in between.
+            !changed.contains(key) && copy.contents[key] != nil && copy.contents[key] == contents[key]
+        }
     }
 
     private func openLastGood(in directory: SettingsDirectory? = nil) throws -> FileHandle? {
@@ -147,10 +152,11 @@ extension SettingsFile {
     func allLastGood(
         _ known: [String: StoredValue],
         in contents: [String: StoredValue],
+        _ changed: Set<String>,
         _ directory: SettingsDirectory
     ) -> [String: StoredValue] {
         do {
-            return try retainedLastGood(in: contents, directory).merging(known) { $1 }
+            return try retainedLastGood(in: contents, changed, directory).merging(known) { $1 }
         } catch {
             // A copy that cannot be read is replaced, or the error of that is reported.
             return known

@@ -158,7 +158,7 @@ struct LastCheckpoint {
         do {
             if let lastGoodInode {
                 let path = try file.target().adding(SettingsFile.lastGoodSuffix)
-                let status = try file.system.status(at: path, followingLinks: false)
+                let status = try file.system.linkStatus(at: path)
                 guard status?.inode == lastGoodInode else { return nil }
             }
             return try file.readLastGood()

@@ -365,11 +365,8 @@ extension FileStore {
         }
     }
 
-    /// Returns the values that settings use instead of stored ones, before a checkpoint replaces the copy that may have them.
-    ///
-    /// The caller holds no lock.
-    func findReplacements() -> [ValueReplacement] {
-        (peek { $0.observer } as? any LastGoodObserver)?.findReplacements() ?? []
+    func noteReplacement() {
+        checkpoints.schedule(isOwn: false)
     }
 }
 

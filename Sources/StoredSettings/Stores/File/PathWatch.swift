@@ -173,7 +173,7 @@ private struct Walk {
             refusal = try watch(Subject(path: directory, names: names), isAncestor: isAncestor)
             let status: FileStatus?
             do {
-                status = try system.status(at: next, followingLinks: false)
+                status = try system.linkStatus(at: next)
             } catch {
                 // A directory that may not be entered, which is reported when the file is read.
                 // That it may be entered is an event of its parent.

@@ -259,7 +259,7 @@ extension Journal {
     /// - Throws: ``SystemError`` if the path cannot be examined.
     func place(at path: FilePath, isLocked: Bool = false) throws(SystemError) -> Place {
         guard !isInherited, isAlive, file.isOpen else { return .elsewhere }
-        guard let status = try system.status(at: path, followingLinks: false) else { return .elsewhere }
+        guard let status = try system.linkStatus(at: path) else { return .elsewhere }
         guard status.identity == identity, status.linkCount == 1, status.size >= JournalHeader.size else {
             return .elsewhere
         }

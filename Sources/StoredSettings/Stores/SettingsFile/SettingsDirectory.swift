@@ -24,7 +24,7 @@ package struct SettingsDirectory: Sendable {
 
     /// The status of the settings file; `nil` when there is none.
     package func status() throws(SystemError) -> FileStatus? {
-        try system.status(at: name, in: handle, followingLinks: false)
+        try system.linkStatus(at: name, in: handle)
     }
 
     /// Opens a sibling, and never follows a link or waits for a FIFO.
@@ -86,7 +86,7 @@ package struct SettingsDirectory: Sendable {
     func model() throws -> FileStatus? {
         if let status = try status(), status.isRegular { return status }
         for suffix in [SettingsFile.lastGoodSuffix, SettingsFile.journalSuffix] {
-            let status = try system.status(at: name.adding(suffix), in: handle, followingLinks: false)
+            let status = try system.linkStatus(at: name.adding(suffix), in: handle)
             if let status, try refusalReason(of: status) == nil { return status }
         }
         guard SystemCalls.currentUser() == 0 else { return nil }
@@ -171,7 +171,7 @@ package struct SettingsDirectory: Sendable {
     /// Whether an open file is the one with a name.
     func holds(_ file: FileHandle, as name: FilePath) throws(SystemError) -> Bool {
         let status = try system.status(of: file)
-        return try status.isSameFile(as: system.status(at: name, in: handle, followingLinks: false))
+        return try status.isSameFile(as: system.linkStatus(at: name, in: handle))
     }
 
     /// Waits until the names in the directory survive a power loss.
@@ -235,7 +235,7 @@ extension SettingsDirectory {
             do {
                 try system.unlink(draft, in: handle)
             } catch {
-                let status = try system.status(at: draft, in: handle, followingLinks: false)
+                let status = try system.linkStatus(at: draft, in: handle)
                 if let status, status.isRegular, status.owner == SystemCalls.currentUser() { throw error }
             }
         }

@@ -228,10 +228,10 @@ package struct SettingsFile: Sendable {
     /// is too long.
     func checkTarget(journal: FilePath) throws {
         if let target = journal.removing(Self.journalSuffix) {
-            _ = try system.status(at: target.adding(Self.lastGoodSuffix), followingLinks: false)
+            _ = try system.linkStatus(at: target.adding(Self.lastGoodSuffix))
         }
         guard let status = try status(), !status.isRegular,
-            try system.status(at: journal, followingLinks: false) == nil
+            try system.linkStatus(at: journal) == nil
         else { return }
         throw SettingsError.notAFile(path, isDirectory: status.isDirectory)
     }
@@ -242,7 +242,7 @@ package struct SettingsFile: Sendable {
         // A missing directory is created, so the nearest existing directory has to be writable.
         while try system.status(at: directory) == nil, directory != directory.directory {
             // No directory can be created in the place of a link that leads to nothing.
-            guard try system.status(at: directory, followingLinks: false)?.isLink != true else {
+            guard try system.linkStatus(at: directory)?.isLink != true else {
                 throw SystemError(call: .makeDirectory, path: directory, number: Errno.noSuchFileOrDirectory)
             }
             directory = directory.directory
@@ -317,6 +317,7 @@ extension SettingsFile {
     /// - Parameters:
     ///   - contents: The new contents.
     ///   - lastGood: The last good values of keys whose values in the new contents are unusable, as far as this process knows.
+    ///   - changed: The keys whose values have changed since the last copy.
     ///   - current: The file to be replaced. Its text is edited unless that is canonical. The draft receives its
     ///     permissions and owner, or those of ``SettingsDirectory/model()``.
     ///   - makeRoom: Frees space on a full disk.
@@ -325,12 +326,14 @@ extension SettingsFile {
     func draft(
         _ contents: [String: StoredValue],
         lastGood: [String: StoredValue],
+        changed: Set<String>,
         replacing current: Reading?,
         makeRoom: () throws -> Void
     ) throws -> Draft? {
         let directory = try directory()
         let canonical = try SettingsFileText.text(of: contents)
-        var copy = try SettingsFileText.copy(of: canonical, lastGood: allLastGood(lastGood, in: contents, directory))
+        let allLastGood = allLastGood(lastGood, in: contents, changed, directory)
+        var copy = try SettingsFileText.copy(of: canonical, lastGood: allLastGood)
         if copy.count > Self.longestFile { copy = canonical }
         guard let (bytes, isCanonical) = try text(of: contents, canonical, replacing: current) else { return nil }
         guard max(bytes.count, copy.count) <= Self.longestFile else {
@@ -452,7 +455,7 @@ extension SettingsFile {
                 fact: "the file cannot be read: \(error.readingReason)",
                 consequence: consequence,
                 remedy: readingRemedy(for: error.number) ?? "use the path of a readable regular file",
-                location: SettingsError.Location(file: error.path.description),
+                location: SettingsError.Location(error.path),
                 underlying: error
             )
         default:
@@ -493,7 +496,7 @@ extension SettingsFile {
             fact: hasCopy ? "the file is missing" : "the file is missing, and there is no readable last good copy",
             consequence: consequence,
             remedy: remedy,
-            location: SettingsError.Location(file: path.description)
+            location: SettingsError.Location(path)
         )
         error.isCorrectedByCheckpoint = hasCopy || !isUnknown && !isAlone
         return error
@@ -510,7 +513,7 @@ extension SettingsFile {
             fact: "the journal cannot be read: \(error.reason)",
             consequence: consequence,
             remedy: readingRemedy(for: error.number) ?? "check the disk and the file system",
-            location: SettingsError.Location(file: error.path.description),
+            location: SettingsError.Location(error.path),
             underlying: error
         )
     }
@@ -529,7 +532,7 @@ extension SettingsFile {
             remedy: error.call == .changeOwner
                 ? "run the program as the owner of the directory and its files, or give it the capability CAP_CHOWN"
                 : writingRemedy(for: error.number),
-            location: SettingsError.Location(file: path.description),
+            location: SettingsError.Location(path),
             underlying: error
         )
     }
@@ -541,7 +544,7 @@ extension SettingsFile {
             fact: "the symbolic link \(error.path) leads to a directory of another user, or in a circle",
             consequence: consequence,
             remedy: "run the program as the user of the settings, or use a path without this link",
-            location: SettingsError.Location(file: path.description),
+            location: SettingsError.Location(path),
             underlying: error
         )
     }
@@ -555,7 +558,7 @@ extension SettingsFile {
             fact: "the file system of \(directory)\(name) does not let processes share memory, which the journal needs",
             consequence: consequence,
             remedy: "store the settings on a local file system (STORED_SETTINGS_HOME, or the path of the suite)",
-            location: SettingsError.Location(file: path.description),
+            location: SettingsError.Location(path),
             underlying: error
         )
     }
@@ -573,7 +576,7 @@ extension SettingsFile {
             consequence: "the values that were read last are used, and changes are refused",
             remedy:
                 "do that before the first setting is used, or mount the directory of the settings at the same path there",
-            location: SettingsError.Location(file: path.description)
+            location: SettingsError.Location(path)
         )
     }
 

@@ -145,7 +145,7 @@ package enum SettingsPath {
     package static func target(of path: FilePath, _ system: SystemCalls) throws -> FilePath {
         var path = path
         for _ in 0..<mostLinks {
-            guard let status = try system.status(at: path, followingLinks: false), status.isLink else { return path }
+            guard let status = try system.linkStatus(at: path), status.isLink else { return path }
             let target = path.directory.appending(try system.target(ofLink: path))
             // A user must not be able to redirect another user's writes, and those of root in particular, to a file or
             // directory that the first user does not own. So the link has to belong to the user of this process, to root, or

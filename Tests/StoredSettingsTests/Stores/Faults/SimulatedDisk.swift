@@ -53,7 +53,7 @@ struct SimulatedDisk {
         var names: [String: ID] = [:]
         for name in try FileManager.default.contentsOfDirectory(atPath: path) {
             let path = "\(path)/\(name)"
-            guard let status = try SystemCalls().status(at: path, followingLinks: false) else { continue }
+            guard let status = try SystemCalls().linkStatus(at: FilePath(path)) else { continue }
             let id = before[status.inode] ?? newID()
             idsOfInodes[status.inode] = id
             idsAtPaths[path] = id
