@@ -117,10 +117,7 @@ extension SettingsEngine {
 
     /// Notes what is used instead of a stored value, for processes that begin while that is stored.
     func note(_ replacement: ValueReplacement) {
-        let health = valueHealth.withLock { $0.health(ofStoredKey: replacement.key) }
-        guard let health, health.replacement != replacement else { return }
-        health.note(replacement)
-        (store as? any RecoveringStore)?.noteReplacement()
+        valueHealth.withLock { $0.health(ofStoredKey: replacement.key) }?.note(replacement)
     }
 
     /// What is known about the values of a setting.

@@ -235,9 +235,6 @@ protocol RecoveringStore: SettingsStore {
     ///
     /// This reads a file. The caller holds no lock of the store.
     func copiedValues() -> CopiedValues?
-
-    /// Notes that a setting uses another value than the stored one, so that new processes can use it, too.
-    func noteReplacement()
 }
 
 /// An observer with settings that know which values are usable.
@@ -258,7 +255,7 @@ struct CopiedValues {
 }
 
 /// A value that is used instead of a stored one.
-struct ValueReplacement: Equatable {
+struct ValueReplacement {
     var key: String
     var stored: StoredValue
     var used: StoredValue

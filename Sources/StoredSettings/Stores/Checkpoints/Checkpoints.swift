@@ -90,6 +90,7 @@ extension Checkpoints {
         // A set from here on schedules another checkpoint.
         schedule.isScheduled.clear()
         do {
+            // The checkpoint of another process may have lost a last good value that only this one knows.
             var replacements = Replacements(in: store)
             guard !isCheckpointed || !replacements.unwritten.isEmpty else {
                 return store.perform(Effects(schedule.noteSuccess().settled.map { ($0, isSettled: true) }))

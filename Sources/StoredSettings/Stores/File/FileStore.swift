@@ -364,10 +364,6 @@ extension FileStore {
             return nil
         }
     }
-
-    func noteReplacement() {
-        checkpoints.schedule(isOwn: false)
-    }
 }
 
 // MARK: - Open stores

@@ -250,8 +250,6 @@ extension FileStoreState {
             // The values that the journal overrides may have changed.
             settings.overridden = [:]
             if !next.isCertain { effects.isUnsettled = true }
-            // The new copy may lack a last good value that only this process knows.
-            effects.isCheckpointDue = true
             return true
         } catch {
             // Reading the file fails as well, and reports the error.
