@@ -161,17 +161,19 @@ extension SettingBox {
             }
     }
 
-    /// Returns the first candidate that the type can read; the first one has the texts themselves.
+    /// Returns the first candidate that the type can read.
+    ///
+    /// The first candidate has the texts themselves. If a type that reads texts exactly has refused them, it must not read a
+    /// rounded number instead.
     private func firstDecoded(
         _ candidates: [StoredValue],
         _ failures: inout [SettingsError],
         _ convert: (StoredValue) throws -> Value
     ) -> Value? {
-        for candidate in candidates {
+        for (index, candidate) in candidates.enumerated() {
             do {
                 let value = try convert(candidate)
-                // A type that reads texts exactly has refused this one.
-                if let texts = candidates.first, encoded(value)?.isRounded(from: texts) == true { continue }
+                if index > 0, encoded(value)?.isRounded(from: candidates[0]) == true { continue }
                 return value
             } catch {
                 failures.append(.wrapping(error, as: .invalidValue))
@@ -197,9 +199,9 @@ extension SettingBox {
                 start = value
                 return value
             }
-            try checkNames(in: candidate, against: value)
-            guard base != nil, let start else { return value }
-            return completed(candidate, from: start) ?? value
+            guard let start else { return value }
+            try checkNames(in: candidate, over: start)
+            return base == nil ? value : completed(candidate, from: start) ?? value
         }
     }
 
@@ -208,7 +210,7 @@ extension SettingBox {
         guard Value.self is any Decodable.Type, Self.isStructure(key.defaultValue) else { return nil }
         let start = base()
         guard Self.isStructure(start), let value = completed(pairs, from: start) else { return nil }
-        try checkNames(in: pairs, against: value)
+        try checkNames(in: pairs, over: start)
         return value
     }
 
@@ -240,12 +242,21 @@ extension SettingBox {
         }
     }
 
-    /// Throws when a partial override has a name that the value does not have.
+    /// Throws when a partial override has a name that the type ignores.
     ///
-    /// A type ignores names that it does not know. So with a mistyped name the value would be the default, and would hide the
-    /// stored value.
-    private func checkNames(in candidate: StoredValue, against value: Value) throws {
-        if let encoded = encoded(value) { try candidate.checkNames(against: encoded, at: []) }
+    /// With a mistyped name, the value would be that of the start, and would hide the stored value.
+    private func checkNames(in candidate: StoredValue, over start: Value) throws {
+        let search = MemberSearch(of: candidate) { [self] in completed($0, from: start).flatMap(encoded) }
+        guard let member = search?.found.first else { return }
+        let owner = member.path.count == 1 ? "the setting" : "it"
+        var error = SettingsError.invalidValue("\(owner) has no member '\(member.name)'")
+        // The encoded value has no members that are nil, so the list may be incomplete.
+        let names = member.known.prefix(10).joined(separator: ", ")
+        error.remedy =
+            Similarity.best(for: member.name, among: member.others).map { "use '\($0)' if that is meant" }
+            ?? "use only names of its members, such as \(names)"
+        error.path = member.path.dropLast()
+        throw error
     }
 
     private func canDecode(_ value: StoredValue) -> Bool {
@@ -260,27 +271,6 @@ extension SettingBox {
 }
 
 extension StoredValue {
-    /// Throws when a dictionary in it has a name that the encoded value does not have.
-    fileprivate func checkNames(against encoded: StoredValue, at path: [SettingsError.PathComponent]) throws {
-        guard case .dictionary(let given) = self, case .dictionary(let members) = encoded else { return }
-        for (name, part) in given.sorted(by: { $0.key < $1.key }) {
-            if let member = members[name] {
-                try part.checkNames(against: member, at: path + [.key(name)])
-            } else if part != .null {
-                // A member that is null can be omitted from the encoded value.
-                let owner = path.isEmpty ? "the setting" : "it"
-                var error = SettingsError.invalidValue("\(owner) has no member '\(name)'")
-                let similar = Similarity.best(for: name, among: members.keys.filter { given[$0] == nil })
-                // The encoded value has no members that are nil, so the list may be incomplete.
-                let names = members.keys.sorted().prefix(10).joined(separator: ", ")
-                error.remedy =
-                    similar.map { "use '\($0)' if that is meant" } ?? "use only names of its members, such as \(names)"
-                error.path = path
-                throw error
-            }
-        }
-    }
-
     /// Whether a decimal number in it, which is stored as a text, is not that of the original text.
     fileprivate func isRounded(from texts: StoredValue) -> Bool {
         switch (self, texts) {

@@ -99,7 +99,9 @@ extension SettingsEngine {
     /// Retains the values that are used, for processes that begin while the others are stored.
     private func retainUsedValues(of check: RequirementCheck) {
         for case (let key, let used?) in check.used {
-            if let stored = check.stored[key] { note(ValueReplacement(key: key, stored: stored, used: used)) }
+            guard let stored = check.stored[key] else { continue }
+            let health = valueHealth.withLock { $0.health(ofStoredKey: key) }
+            health?.note(ValueReplacement(key: key, stored: stored, used: used))
         }
     }
 }

@@ -115,11 +115,6 @@ extension SettingsEngine {
     /// Whether any declaration of a key in this process is secret.
     func isSecret(_ key: String) -> Bool { secretKeys.withLock { $0.contains(key) } }
 
-    /// Notes what is used instead of a stored value, for processes that begin while that is stored.
-    func note(_ replacement: ValueReplacement) {
-        valueHealth.withLock { $0.health(ofStoredKey: replacement.key) }?.note(replacement)
-    }
-
     /// What is known about the values of a setting.
     func health(of keys: StoredKeys) -> ValueHealth {
         valueHealth.withLock { $0.health(of: keys) }

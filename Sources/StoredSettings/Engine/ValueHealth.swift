@@ -243,7 +243,7 @@ extension SettingBox {
         guard let (reading, isCertain) = find(insteadOf: stored, name) else { return nil }
         if isNoted, let value = reading.stored {
             health.noteInUse(value)
-            if isCertain { engine.note(ValueReplacement(key: name, stored: stored, used: value)) }
+            if isCertain { health.note(ValueReplacement(key: name, stored: stored, used: value)) }
         }
         return reading
     }

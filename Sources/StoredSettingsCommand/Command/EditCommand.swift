@@ -14,11 +14,13 @@ extension CommandInvocation {
         for suite in settings.suites { showProblem(of: suite) }
         let directory = try privateDirectory()
         let file = directory.appending("settings.json")
-        var isDone = false
+        // Whether the file may have something that a person has typed, and that is not stored.
+        var mayBeUnsaved = false
         defer {
-            if isDone || !keep(file, original: text, in: directory) { remove(directory) }
+            if !mayBeUnsaved || !keep(file, original: text, in: directory) { remove(directory) }
         }
         try write(text, to: file)
+        mayBeUnsaved = true
         while true {
             let start = console.time()
             try await runEditor(on: file)
@@ -33,7 +35,7 @@ extension CommandInvocation {
                 } else {
                     try await edits.store(ifUnchangedSince: contents, settings.suites)
                 }
-                isDone = true
+                mayBeUnsaved = false
                 return
             } catch {
                 let failure = CommandFailure(error)

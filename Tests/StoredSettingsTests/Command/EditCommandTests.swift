@@ -125,6 +125,15 @@ struct EditCommandTests {
         #expect(harness.suite.snapshot() == ["port": 81, "ratio": 1.5])
     }
 
+    @Test("nothing is left of a file that could not be written for the editor")
+    func fullDisk() async throws {
+        let harness = CommandHarness(["port": 81])
+        let result = try await edit(harness, editor: "touch") { console in
+            console.system = SystemCalls(fault: { call, _ in call == .write ? ENOSPC : nil })
+        }
+        #expect(result.code == 73 && !result.errors.contains("edited values"))
+    }
+
     @Test("a value that is typed under the old key of a renamed setting is stored", arguments: ["limit", "max_limit"])
     func oldKey(stored key: String) async throws {
         let harness = CommandHarness([key: 5])

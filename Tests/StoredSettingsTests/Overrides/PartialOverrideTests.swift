@@ -96,6 +96,40 @@ struct PartialOverrideTests {
         #expect(error.remedy.contains("'burst'"))
     }
 
+    /// A part that reads a member under an old name as well, and writes it under the new one.
+    private struct Renamed: Codable, Equatable {
+        private enum CodingKeys: String, CodingKey { case size, count, old }
+
+        var size = 1
+        var count = 1
+
+        init() {}
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            size = try container.decodeIfPresent(Int.self, forKey: .old) ?? container.decode(Int.self, forKey: .size)
+            count = try container.decode(Int.self, forKey: .count)
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(size, forKey: .size)
+            try container.encode(count, forKey: .count)
+        }
+    }
+
+    private struct Holder: Codable, Equatable, StoredValueConvertible {
+        var part = Renamed()
+        var name = "a"
+    }
+
+    @Test("a name that the type reads and does not write is accepted")
+    func alias() {
+        let suite = suite([:], .commandLine([#"--holder={"part":{"old":3}}"#]))
+        #expect(Setting("holder", default: Holder(), suite: suite).value.part.size == 3)
+        #expect(reporter.errors.isEmpty, "\(reporter.errors)")
+    }
+
     /// A part that throws an error of this library, which has no path.
     private struct Bounded: Codable, Equatable {
         var count = 1

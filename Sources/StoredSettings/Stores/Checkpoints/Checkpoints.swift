@@ -91,12 +91,11 @@ extension Checkpoints {
         schedule.isScheduled.clear()
         do {
             // The checkpoint of another process may have lost a last good value that only this one knows.
-            var replacements = Replacements(in: store)
-            guard !isCheckpointed || !replacements.unwritten.isEmpty else {
+            guard !isCheckpointed || !Replacements(in: store).unwritten.isEmpty else {
                 return store.perform(Effects(schedule.noteSuccess().settled.map { ($0, isSettled: true) }))
             }
             store.look()
-            replacements = Replacements(in: store)
+            let replacements = Replacements(in: store)
             let isMade = try FileHandle.reopening {
                 guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return false }
                 try Checkpointer.run(store, lock, replacements, timeout: LockTimeouts())
@@ -182,11 +181,10 @@ struct Replacements {
     init(in store: FileStore) {
         let all = (store.peek { $0.observer } as? any LastGoodObserver)?.findReplacements() ?? []
         let copy = all.isEmpty ? nil : store.copiedValues()
-        let missing = all.filter { replacement in
-            copy.map { ![$0.contents[replacement.key], $0.lastGood[replacement.key]].contains(replacement.used) }
-                ?? false
+        let unwritten = all.filter { value in
+            copy.map { ![$0.contents[value.key], $0.lastGood[value.key]].contains(value.used) } ?? false
         }
-        (self.all, unwritten) = (all, Set(missing.map(\.key)))
+        (self.all, self.unwritten) = (all, Set(unwritten.map(\.key)))
     }
 }
 

@@ -260,7 +260,7 @@ extension Journal {
     func place(at path: FilePath, isLocked: Bool = false) throws(SystemError) -> Place {
         guard !isInherited, isAlive, file.isOpen else { return .elsewhere }
         guard let status = try system.linkStatus(at: path) else { return .elsewhere }
-        guard status.identity == identity, status.linkCount == 1, status.size >= JournalHeader.size else {
+        guard status.identity == identity, status.linkCount <= 1, status.size >= JournalHeader.size else {
             return .elsewhere
         }
         // Another program may have truncated the file. A smaller number only causes another allocation.
