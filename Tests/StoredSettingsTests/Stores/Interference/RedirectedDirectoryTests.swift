@@ -137,18 +137,18 @@ struct RedirectedDirectoryTests {
         ]
     )
     func everyMoment(withSuite: Bool, suffix: String, duration: Int) async throws {
-        var (moment, count) = (0, Int.max)
-        while moment < count {
+        /// Redirects the directory after a call, if there is one, and returns the number of calls.
+        func run(redirectingAfter redirected: Int?) async throws -> Int {
             try await withTemporaryDirectory(inMemory: true) { directory in
                 let scene = try Scene(directory, withSuite: withSuite)
                 let before = try scene.victimFiles
                 let calls = Mutex(0)
-                let redirected = moment
                 let system = SystemCalls(witness: { _, _ in
                     let call = calls.withLock { calls in
                         defer { calls += 1 }
                         return calls
                     }
+                    guard let redirected else { return }
                     if call == redirected { scene.redirect(scene.config + suffix, to: scene.victim + suffix) }
                     if call == redirected + duration { scene.restore(scene.config + suffix) }
                 })
@@ -158,12 +158,13 @@ struct RedirectedDirectoryTests {
                     try store.commit { $0["a"] = 1 }
                     try store.checkpoint()
                 }
-                #expect(try scene.victimFiles == before, "redirected after call \(redirected)")
-                count = calls.withLock { $0 }
+                #expect(try scene.victimFiles == before, "redirected after call \(String(describing: redirected))")
+                return calls.withLock { $0 }
             }
-            moment += 1
         }
-        #expect(moment > 20)
+        let count = try await run(redirectingAfter: nil)
+        #expect(count > 20)
+        for moment in (0..<count).sampled(50) { _ = try await run(redirectingAfter: moment) }
     }
 
     @Test("a new directory belongs to the user from the moment it has its name")
