@@ -150,7 +150,7 @@ struct DoctorTests {
         },
     ]
 
-    @Test("it finds each damage, says what to do, and changes nothing", arguments: cases.sampled(10))
+    @Test("it finds each damage, says what to do, and changes nothing", arguments: cases.sampled(6))
     func finding(damage: Case) async throws {
         guard !damage.needsRoot || geteuid() == 0 else { return }
         try await withSuite { home, file in

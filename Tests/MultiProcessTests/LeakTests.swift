@@ -22,8 +22,8 @@ struct LeakTests {
     func cycles() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             try await withProbe(at: .file(directory + "/settings.json")) { probe in
-                let early = try await settled(probe, after: TestRun.count(quick: 300, exhaustive: 2_000))
-                var late = try await settled(probe, after: TestRun.count(quick: 900, exhaustive: 8_000))
+                let early = try await settled(probe, after: TestRun.count(quick: 200, exhaustive: 2_000))
+                var late = try await settled(probe, after: TestRun.count(quick: 600, exhaustive: 8_000))
                 // Released suites need time to close, and a suite starts its watch one second after it is opened.
                 try await eventually("the suites are closed") {
                     late = try await holdings(probe, after: 0)

@@ -17,19 +17,19 @@ struct LoadTests {
 
     @Test("a read is whole, never older than a set that has returned, and never newer than one that has begun")
     func reads() async throws {
-        try await expectSuccess(of: "reads", "--seconds", "\(TestRun.count(quick: 2, exhaustive: 15))")
+        try await expectSuccess(of: "reads", "--seconds", "\(TestRun.count(quick: 1, exhaustive: 15))")
     }
 
     @Test("acknowledged sets survive kill -9 during a set, a checkpoint or the creation of the file")
     func kills() async throws {
-        try await expectSuccess(of: "kill", "--rounds", "\(TestRun.count(quick: 8, exhaustive: 40))")
+        try await expectSuccess(of: "kill", "--rounds", "\(TestRun.count(quick: 5, exhaustive: 40))")
     }
 
     #if os(Linux)
     /// Only the exhaustive tier executes a change in steps, which needs most of a minute.
     @Test("no change is lost or blocked for good when a process is stopped or killed at any instruction of a change")
     func steps() async throws {
-        try await expectSuccess(of: "steps", "--rounds", "\(TestRun.count(quick: 12, exhaustive: 20))")
+        try await expectSuccess(of: "steps", "--rounds", "\(TestRun.count(quick: 8, exhaustive: 20))")
     }
     #endif
 

@@ -59,7 +59,7 @@ struct ForeignContentsTests {
         Contents("zeros before a text", "\0\0\0\0\0\0\0\0notes"),
     ]
 
-    @Test("a settings file with any contents is read, or left unchanged until it is valid", arguments: files.indices)
+    @Test("a settings file with any contents is read, or left unchanged until it is valid", arguments: files.indices.sampled(5))
     func settingsFile(index: Int) async throws {
         let file = Self.files[index]
         try await withSettingsPath { path in
@@ -78,7 +78,7 @@ struct ForeignContentsTests {
         }
     }
 
-    @Test("a last good copy with any contents is used beside a broken file, or ignored", arguments: files.indices)
+    @Test("a last good copy with any contents is used beside a broken file, or ignored", arguments: files.indices.sampled(5))
     func lastGoodCopy(index: Int) async throws {
         let file = Self.files[index]
         try await withSettingsPath { path in
@@ -96,7 +96,7 @@ struct ForeignContentsTests {
 
     @Test(
         "a foreign file in the journal's place is left unchanged, and sets fail until it is removed",
-        arguments: files.indices
+        arguments: files.indices.sampled(5)
     )
     func journal(index: Int) async throws {
         let file = Self.files[index]
@@ -119,7 +119,7 @@ struct ForeignContentsTests {
 
     @Test(
         "a file with any contents in the lock's place is used as the lock and keeps its contents",
-        arguments: files.indices
+        arguments: files.indices.sampled(5)
     )
     func lock(index: Int) async throws {
         let file = Self.files[index]

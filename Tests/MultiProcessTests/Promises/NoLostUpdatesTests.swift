@@ -14,7 +14,7 @@ struct NoLostUpdatesTests {
     func distinctKeys(round: Int) async throws {
         try await withTemporaryDirectory { home in
             let place = Probe.Place.suite("round-\(round)", home: home)
-            let count = TestRun.count(quick: 300, exhaustive: 2_000)
+            let count = TestRun.count(quick: 150, exhaustive: 2_000)
             try await withProbes(4, at: place) { probes in
                 for (number, probe) in probes.enumerated() { try probe.send("fill process\(number) \(count)") }
                 for probe in probes { try await probe.expect() }
@@ -35,7 +35,7 @@ struct NoLostUpdatesTests {
         arguments: 1...TestRun.count(quick: 2, exhaustive: 10)
     )
     func oneKey(round: Int) async throws {
-        let count = TestRun.count(quick: 800, exhaustive: 5_000)
+        let count = TestRun.count(quick: 400, exhaustive: 5_000)
         try await withTemporaryDirectory { home in
             let place = Probe.Place.suite("round-\(round)", home: home)
             try await withProbes(4, at: place) { probes in
@@ -52,7 +52,7 @@ struct NoLostUpdatesTests {
 
     @Test("when two processes race to create the file, a third sees both keys of every transaction or neither")
     func transactions() async throws {
-        let count = TestRun.count(quick: 400, exhaustive: 2_000)
+        let count = TestRun.count(quick: 200, exhaustive: 2_000)
         try await withTemporaryDirectory { home in
             let place = Probe.Place.suite("raced", home: home)
             try await withProbes(3, at: place) { probes in

@@ -17,7 +17,7 @@ struct EtcdFleetTests {
     /// The environment variable `STORED_SETTINGS_INCREMENTS` replaces it.
     private static var increments: Int {
         ProcessInfo.processInfo.environment["STORED_SETTINGS_INCREMENTS"].flatMap(Int.init)
-            ?? TestRun.count(quick: 16, exhaustive: 40)
+            ?? TestRun.count(quick: 6, exhaustive: 40)
     }
 
     /// Tokens that expire while a process waits for a leader.
@@ -45,7 +45,7 @@ struct EtcdFleetTests {
         arguments: ["etcd-cluster", "another-cluster"].sampled(1)
     )
     func restoration(token: String) async throws {
-        let increments = TestRun.count(quick: 2, exhaustive: 8)
+        let increments = TestRun.count(quick: 1, exhaustive: 8)
         try await withEtcd(members: 3) { cluster in
             try await Fleet.run(cluster) { fleet in
                 var times = FleetHistory.Times()

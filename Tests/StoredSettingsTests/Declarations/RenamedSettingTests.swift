@@ -144,7 +144,7 @@ struct RenamedSettingTests {
         #expect(suite.snapshot() == ["limit": 42])
     }
 
-    private static let moves = TestRun.count(quick: 4_000, exhaustive: 20_000)
+    private static let moves = TestRun.count(quick: 1_500, exhaustive: 20_000)
 
     /// Lets another thread move a value between the keys of `n`, in memory or in a suite, while a body runs.
     ///

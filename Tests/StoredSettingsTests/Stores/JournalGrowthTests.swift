@@ -11,7 +11,7 @@ import Testing
 @Suite("The length of a journal while checkpoints fail")
 struct JournalGrowthTests {
     private static let bound = 50_000
-    private static let count = TestRun.count(quick: 10_000, exhaustive: 30_000)
+    private static let count = TestRun.count(quick: 5_000, exhaustive: 30_000)
 
     private final class Attempts: Sendable {
         private let number = Mutex(0)

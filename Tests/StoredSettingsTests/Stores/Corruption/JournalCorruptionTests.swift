@@ -14,7 +14,7 @@ struct JournalCorruptionTests {
     struct Share: CustomTestStringConvertible {
         static let count = 4
         /// The number of cases of each share in the quick tier.
-        static let sample = 25
+        static let sample = 12
 
         var checkpoints: Int
         var number: Int

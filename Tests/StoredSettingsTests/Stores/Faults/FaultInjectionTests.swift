@@ -9,7 +9,7 @@ struct FaultInjectionTests {
     /// More calls than a segment of the script makes.
     private static let maximumCalls = 2_000
     /// The number of calls of each segment that fail in the quick tier.
-    private static let sample = 6
+    private static let sample = 3
 
     /// Runs every segment of the script once for each of its calls, or for a sample of them.
     private func fail(_ failure: CallFailure, isPermanent: Bool = false) async throws {

@@ -80,7 +80,11 @@ struct LostJournalTests {
         #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == contents)
     }
 
-    @Test("values that a checkpoint of another process has not written are kept", arguments: Loss.all, [false, true])
+    @Test(
+        "values that a checkpoint of another process has not written are kept",
+        arguments: Loss.all.sampled(6),
+        [false, true]
+    )
     fileprivate func checkpointOfAnother(loss: Loss, hasFile: Bool) async throws {
         try await withSettingsPath { path in
             let store = try setDuringCheckpoint(path, hasFile: hasFile)
@@ -261,7 +265,7 @@ struct LostJournalTests {
         }
     }
 
-    @Test("one process keeps its own values", arguments: Loss.truncations)
+    @Test("one process keeps its own values", arguments: Loss.truncations.sampled(6))
     fileprivate func oneProcess(loss: Loss) async throws {
         try await withTemporaryDirectory { directory in
             let (path, catcher) = (directory + "/settings.json", ErrorRecorder())
@@ -278,7 +282,7 @@ struct LostJournalTests {
         }
     }
 
-    @Test("what another process knows beyond the first to come is merged", arguments: Loss.all)
+    @Test("what another process knows beyond the first to come is merged", arguments: Loss.all.sampled(6))
     fileprivate func laterProcess(loss: Loss) async throws {
         try await withSettingsPath { path in
             let stores = (0..<3).map { _ in makeStore(path) }

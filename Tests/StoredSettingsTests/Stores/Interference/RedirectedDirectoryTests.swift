@@ -164,7 +164,7 @@ struct RedirectedDirectoryTests {
         }
         let count = try await run(redirectingAfter: nil)
         #expect(count > 20)
-        for moment in (0..<count).sampled(50) { _ = try await run(redirectingAfter: moment) }
+        for moment in (0..<count).sampled(25) { _ = try await run(redirectingAfter: moment) }
     }
 
     @Test("a new directory belongs to the user from the moment it has its name")
