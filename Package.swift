@@ -196,4 +196,6 @@ for target in package.targets {
             // SE-0409: imports are internal by default.
             .enableUpcomingFeature("InternalImportsByDefault"),
         ]
+    // A release build of the tests examines the optimized library, and would need twice the time for tests that are optimized as well.
+    if target.type == .test { target.swiftSettings?.append(.unsafeFlags(["-Onone"], .when(configuration: .release))) }
 }
