@@ -76,8 +76,7 @@ extension SettingsEngine {
         let outcome = store.withValue(forKey: "") { _ in
             state.withLock { state -> (StoreDelivery, new: [SettingsError], settled: [SettingsError])? in
                 guard state.held.version == version else { return nil }
-                let keys = Set(check.used.keys).union(state.held.entries.keys)
-                let changes = keys.compactMap { key -> StoreChange? in
+                let changes = check.replacedKeys.compactMap { key -> StoreChange? in
                     guard !state.pendingWrites.contains(key) else { return nil }
                     let old = state.held.value(forKey: key, over: check.stored[key])
                     return PendingWrites.change(ofKey: key, from: old, to: check.used[key] ?? check.stored[key])
@@ -96,12 +95,16 @@ extension SettingsEngine {
         return true
     }
 
-    /// Retains the values that are used, for processes that begin while the others are stored.
+    /// Retains the values that are used, for processes that begin while the others are stored, and no longer those that were.
     private func retainUsedValues(of check: RequirementCheck) {
-        for case (let key, let used?) in check.used {
-            guard let stored = check.stored[key] else { continue }
-            let health = valueHealth.withLock { $0.health(ofStoredKey: key) }
-            health?.note(ValueReplacement(key: key, stored: stored, used: used))
+        for key in check.replacedKeys {
+            let replacement: ValueReplacement? =
+                if let stored = check.stored[key], case let used?? = check.used[key] {
+                    ValueReplacement(key: key, stored: stored, used: used)
+                } else {
+                    nil
+                }
+            valueHealth.withLock { $0.health(ofStoredKey: key) }?.note(replacement)
         }
     }
 }
@@ -157,6 +160,9 @@ struct RequirementCheck {
             errors[requirement.id] = engine.error(of: requirement, with: pendingOrStored, isReplaced: isReplaced)
         }
     }
+
+    /// The keys of which another value than the stored one is used, or was used before.
+    var replacedKeys: Set<String> { Set(used.keys).union(held.entries.keys) }
 
     /// The value that is used.
     private func value(forKey key: String) -> StoredValue? {

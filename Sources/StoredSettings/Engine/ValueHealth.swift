@@ -97,8 +97,8 @@ final class ValueHealth: Sendable {
         state.withLock { $0.history.earlier.moveToFront(value) }
     }
 
-    /// Notes what is used instead of the stored value.
-    func note(_ replacement: ValueReplacement) {
+    /// Notes what is used instead of the stored value; `nil` if that is used itself.
+    func note(_ replacement: ValueReplacement?) {
         state.withLock { $0.replacement = replacement }
     }
 

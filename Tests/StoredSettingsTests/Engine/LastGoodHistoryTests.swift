@@ -176,6 +176,24 @@ struct LastGoodHistoryTests {
         }
     }
 
+    @Test("a value that was used because of a requirement leaves the disk when the stored one is used")
+    func metRequirement() async throws {
+        try await withStores { path, store, limit, _ in
+            let low = Setting("low", default: 0, suite: limit.suite)
+            let high = Setting("high", default: 0, suite: limit.suite)
+            SettingsCatalog(low, high).require("low is at most high", low, high) { $0 <= $1 }
+            try await high.set(5)
+            try await low.set(1)
+            try store.checkpoint()
+            try edit(path, #"{"high": 5, "low": 10}"#, store)
+            #expect(low.value == 1)
+            try await high.set(20)
+            #expect(low.value == 10)
+            try store.checkpoint()
+            #expect(try !(path + ".last-good").fileContents.contains("lastGood"))
+        }
+    }
+
     @Test("a process that changes nothing writes the last good value that it knows, if the copy has lost it")
     func idleProcess() async throws {
         try await withSettingsPath { path in

@@ -476,14 +476,14 @@ extension SettingsFile {
             if hasCopy {
                 (
                     "the values of \(name).last-good are used, and the next checkpoint writes the file again",
-                    "to start over, write {} to \(name), or also remove \(name).last-good and \(name).journal"
+                    "to start over, end the programs that use it, and remove \(name).last-good and \(name).journal"
                 )
             } else if !isUnknown, isAlone {
                 ("the values that were read last are used", "restore \(name), or write {} to it to start over")
             } else if !isUnknown {
                 (
                     "the values that were read last are used, and the next checkpoint writes the file again",
-                    "to start over, write {} to \(name)"
+                    "to start over, end the programs that use it, and remove \(name).journal"
                 )
             } else {
                 (
