@@ -59,7 +59,10 @@ struct ForeignContentsTests {
         Contents("zeros before a text", "\0\0\0\0\0\0\0\0notes"),
     ]
 
-    @Test("a settings file with any contents is read, or left unchanged until it is valid", arguments: files.indices.sampled(5))
+    @Test(
+        "a settings file with any contents is read, or left unchanged until it is valid",
+        arguments: files.indices.sampled(5)
+    )
     func settingsFile(index: Int) async throws {
         let file = Self.files[index]
         try await withSettingsPath { path in
@@ -78,7 +81,10 @@ struct ForeignContentsTests {
         }
     }
 
-    @Test("a last good copy with any contents is used beside a broken file, or ignored", arguments: files.indices.sampled(5))
+    @Test(
+        "a last good copy with any contents is used beside a broken file, or ignored",
+        arguments: files.indices.sampled(5)
+    )
     func lastGoodCopy(index: Int) async throws {
         let file = Self.files[index]
         try await withSettingsPath { path in

@@ -9,7 +9,10 @@ import Testing
 
 @Suite("A long journal")
 struct LongJournalTests {
-    @Test("a record that is longer than what is read at once is read whole", arguments: [70_000, 1 << 20, 3 << 20].sampled(1))
+    @Test(
+        "a record that is longer than what is read at once is read whole",
+        arguments: [70_000, 1 << 20, 3 << 20].sampled(1)
+    )
     func longRecord(length: Int) async throws {
         try await withSettingsPath { path in
             let store = makeStore(path)

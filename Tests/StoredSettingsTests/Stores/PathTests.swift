@@ -45,7 +45,10 @@ struct PathTests {
         }
     }
 
-    @Test("a file with a long name is written, and drafts of it that were left are removed", arguments: (229...245).sampled(4))
+    @Test(
+        "a file with a long name is written, and drafts of it that were left are removed",
+        arguments: (229...245).sampled(4)
+    )
     func longName(length: Int) async throws {
         try await withTemporaryDirectory { directory in
             let name = String(repeating: "n", count: length)
