@@ -77,6 +77,18 @@ struct DoctorTests {
         Case("a directory of a group with the sticky bit", "permissions", "has the sticky bit (3770)") {
             chmod(directory(of: $0), 0o3770)
         },
+        Case("a directory of a group, and a file of one user", "permissions", "group 12345 can write", needsRoot: true)
+        {
+            chown(directory(of: $0), 0, 12_345)
+            chmod(directory(of: $0), 0o2770)
+        },
+        Case("a directory above that all users can change", "permissions", "write to a directory of the path") {
+            chmod(directory(of: directory(of: $0)), 0o777)
+        },
+        Case("a directory above of a group", "permissions", "group 12345 can write to a dir", needsRoot: true) {
+            chown(directory(of: directory(of: $0)), 0, 12_345)
+            chmod(directory(of: directory(of: $0)), 0o775)
+        },
         Case("a journal that others can read", "permissions", "that they do not have", repair: "--repair") {
             chmod($0 + ".journal", 0o644)
         },
@@ -200,6 +212,26 @@ struct DoctorTests {
             let edited = try await doctor(["acme"], home: home)
             #expect(edited.code == 0)
             #expect(edited.facts["last good copy"] == "usable, older than the settings file")
+        }
+    }
+
+    @Test(
+        "a directory and a file of one group are no problem, and neither is a directory of a user's own group",
+        .enabled(if: geteuid() == 0, "only root gives files to a group"),
+        arguments: [UInt32(12_345), 0]
+    )
+    func sharedGroup(group: UInt32) async throws {
+        try await withSuite { home, file in
+            chown(home + "/acme", 0, group)
+            chmod(home + "/acme", 0o2770)
+            if group != 0 {
+                for name in [file, file + ".journal", file + ".last-good", file + ".lock"] {
+                    chown(name, 0, group)
+                    chmod(name, 0o660)
+                }
+            }
+            let result = try await doctor(["acme"], home: home)
+            #expect(result.findings.isEmpty, "\(result.findings)")
         }
     }
 
@@ -347,15 +379,20 @@ struct DoctorTests {
     }
 
     #if os(Linux)
-    @Test("an access control list, which a checkpoint does not keep, is found")
-    func accessList() async throws {
+    @Test(
+        "an access control list is found: a checkpoint does not keep the file's, and the directory's lets others write",
+        arguments: [
+            ("acme/settings.json", "the file has an access control list"),
+            ("acme", "the directory has an access control list that lets other users or groups write to it"),
+        ]
+    )
+    func accessList(name: String, fact: String) async throws {
         try await withSuite { home, _ in
-            let path = "\(home)/acme/settings.json"
             // Not every file system has such lists.
-            guard try CLibrary.allow(user: 5_555, at: path) else { return }
+            guard try CLibrary.allow(user: 5_555, at: "\(home)/\(name)") else { return }
             let result = try await doctor(["acme"], home: home)
             let found = result.findings.filter { $0["topic"] == "permissions" }
-            #expect(found.map { $0["fact"] } == ["the file has an access control list"], "\(result.findings)")
+            #expect(found.map { $0["fact"] } == [fact], "\(result.findings)")
         }
     }
     #endif

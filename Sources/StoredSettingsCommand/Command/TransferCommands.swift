@@ -242,10 +242,10 @@ extension SettingsError {
     }
 
     fileprivate static func notImported(_ key: String, similar: String?) -> SettingsError {
-        let other = "remove it, or add --force to store it nevertheless"
+        let other = key.isEmpty ? "remove it, or name it" : "remove it, or add --force to store it nevertheless"
         return SettingsError(
             .unknownKey,
-            fact: "no setting has this key",
+            fact: key.isEmpty ? "the key is empty" : "no setting has this key",
             remedy: similar.map { "rename it to '\($0)' if that is meant, \(other)" } ?? other,
             key: key
         )

@@ -133,8 +133,8 @@ extension Examination {
                 consequence:
                     "a checkpoint replaces the file without it, and the users and groups that it names lose access",
                 remedy:
-                    "share the file with a group instead (chgrp, chmod 660), and remove the list (setfacl -b), and that of "
-                    + "the directory for new files, if it has one (setfacl -k)"
+                    "remove the list (setfacl -b) and that of the directory for new files, if it has one (setfacl -k); then "
+                    + "share the file with a group instead, if that is needed (chgrp, chmod 660)"
             )
         )
     }
@@ -276,7 +276,7 @@ extension Examination {
                     path,
                     "it is no complete settings file",
                     consequence: "if the settings file breaks, its values are lost",
-                    remedy: "remove it, and change a value: the next checkpoint writes it again"
+                    remedy: "move it away, and change a value: the next checkpoint writes it again"
                 )
             )
         } catch {

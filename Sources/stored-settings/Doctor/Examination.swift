@@ -62,6 +62,8 @@ struct Examination {
         examineAttributes(directory)
         examineDirectory(directory, status)
         let settings = examineFile(directory, status)
+        examineGroup(directory, status, settings?.status)
+        try examineParents(directory)
         let journal = examineJournal(directory, settings?.status)
         examineLocks(directory, journal)
         examineCopy(directory, settings, journal)
@@ -214,6 +216,69 @@ extension Examination {
         examineDrafts(directory)
     }
 
+    /// Finds users that cannot write to the settings file, but can replace it.
+    private mutating func examineGroup(
+        _ directory: SettingsDirectory,
+        _ status: FileStatus,
+        _ settings: FileStatus?
+    ) {
+        // What the sticky bit or all users change is a finding already.
+        guard status.isWritableByGroup, status.permissions & (FileMode.sticky | FileMode.otherWrite) == 0 else {
+            return
+        }
+        let path = directory.handle.path
+        if system.accessList(at: ".", in: directory.handle) != nil {
+            add(
+                Finding(
+                    .permissions,
+                    path,
+                    "the directory has an access control list that lets other users or groups write to it",
+                    consequence: "they can replace the settings, and read later ones",
+                    remedy: "setfacl -b \(path), and share the directory with a group instead if that is needed",
+                    code: .untrustedFile
+                )
+            )
+        } else if let settings, settings.isRegular, !status.isOfPrivateGroup,
+            !settings.isSharedWithGroup || settings.group != status.group
+        {
+            add(
+                Finding(
+                    .permissions,
+                    path,
+                    "group \(status.group) can write to the directory (\(status.permissions.octal)), but not to the settings "
+                        + "file (\(settings.permissions.octal), group \(settings.group))",
+                    consequence: "every member can replace the settings, and read later ones",
+                    remedy: "chmod g-w \(path), or share the settings with the group: chgrp \(status.group) "
+                        + "\(path)/\(directory.name) && chmod g+rw \(path)/\(directory.name)",
+                    code: .untrustedFile
+                )
+            )
+        }
+    }
+
+    /// Finds directories of the path that other users can rename or replace.
+    private mutating func examineParents(_ directory: SettingsDirectory) throws {
+        guard var path = try system.resolved(directory.handle.path) else { return }
+        while path != path.directory {
+            path = path.directory
+            guard let status = try system.status(at: path), status.permissions & FileMode.sticky == 0 else { continue }
+            let isWritableByAll = status.permissions & FileMode.otherWrite != 0
+            guard isWritableByAll || status.isWritableByGroup && !status.isOfPrivateGroup else { continue }
+            add(
+                Finding(
+                    .permissions,
+                    isError: isWritableByAll,
+                    path,
+                    "\(isWritableByAll ? "every user" : "group \(status.group)") can write to a directory of the path "
+                        + "(\(status.permissions.octal))",
+                    consequence: "the directory of the settings can be replaced by another one, with other settings",
+                    remedy: "chmod \(isWritableByAll ? "o" : "g")-w \(path), or store the settings elsewhere",
+                    code: .untrustedFile
+                )
+            )
+        }
+    }
+
     private mutating func examineDrafts(_ directory: SettingsDirectory) {
         do {
             let prefix = directory.name.adding(Repair.brokenSuffix).bytes
@@ -273,6 +338,11 @@ enum Drafts {
         }
         return found
     }
+}
+
+extension FileStatus {
+    /// Whether the group is that of its owner alone, which has the owner's number where each user has a group.
+    fileprivate var isOfPrivateGroup: Bool { group == owner }
 }
 
 extension FileMode {

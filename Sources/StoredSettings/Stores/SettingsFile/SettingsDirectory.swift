@@ -253,8 +253,8 @@ extension SettingsDirectory {
 
 extension FileStatus {
     fileprivate var isWritableByAll: Bool { permissions & .otherWrite != 0 }
-    fileprivate var isWritableByGroup: Bool { permissions & .groupWrite != 0 }
+    package var isWritableByGroup: Bool { permissions & .groupWrite != 0 }
 
     /// Whether the group of the file may read and write it.
-    fileprivate var isSharedWithGroup: Bool { permissions & (.groupRead | .groupWrite) == .groupRead | .groupWrite }
+    package var isSharedWithGroup: Bool { permissions & (.groupRead | .groupWrite) == .groupRead | .groupWrite }
 }
