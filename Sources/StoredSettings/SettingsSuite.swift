@@ -323,7 +323,8 @@ extension SettingsSuite {
         try naming {
             let key = fullKey(key)
             try checkUnmanaged([key])
-            try engine.write(value, forKey: key)
+            // Settings may not be able to use the value, so the store must not leave out its record.
+            try engine.write(CollectionOfOne((key: key, value: value)))
         }
     }
 

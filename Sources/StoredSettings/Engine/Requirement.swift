@@ -289,8 +289,8 @@ extension SettingBox {
     /// It notes and reports nothing, and reads no file.
     func checkedValue(of stored: StoredValue?) -> Value {
         if layers != nil, let override = overrideReading(isReported: false) { return override.value }
-        let earlier = stored == nil ? [] : health.history.earlier
-        for case let stored? in [stored] + earlier {
+        let histories = stored == nil ? [] : ([health] + oldHealths).map(\.history)
+        for case let stored? in [stored] + histories.flatMap(\.all) {
             do {
                 return try decode(stored)
             } catch {

@@ -62,6 +62,8 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private let unversioned = Locked<(version: SettingsEngine.Version, value: Value)?>(nil)
     /// The last good value of the key, and the reports about an unusable one.
     let health: ValueHealth
+    /// The same of the old keys of a renamed setting.
+    let oldHealths: [ValueHealth]
     /// The readings of the layers above the store and beneath it; `nil` in a suite without layers.
     let layerCaches: (overrides: LayerCache<Value>, bases: LayerCache<Value>)?
     /// The value that was read first, of all settings with the key; `nil` for a setting whose changes need no restart.
@@ -72,13 +74,17 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     init(_ key: SettingKey<Value>, suite: SettingsSuite) {
         self.key = key
         engine = suite.engine
-        health = suite.engine.health(of: key.storedKeys)
+        health = suite.engine.health(ofKey: key.name)
+        oldHealths = key.storedKeys.old.map(suite.engine.health(ofKey:))
         cache = ValueCache(localAddress: suite.engine.storeVersion?.localAddress)
         layerCaches = suite.layers == nil ? nil : (LayerCache(), LayerCache())
         startValue = key.metadata.traits.requiresRestart ? suite.engine.startValue(forKey: key.name) : nil
         if key.metadata.traits.isSecret { suite.engine.secretKeys.withLock { $0.formUnion(key.storedKeys.all) } }
         suite.layers?.addVariables(of: key.storedKeys, key.metadata.traits)
         super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint, key.metadata)
+        // The registry has the others by their current key.
+        if key.fingerprint == nil { health.add(self) }
+        for health in oldHealths { health.add(self) }
     }
 
     override func examine() {
@@ -262,6 +268,11 @@ extension SettingBox {
         let error = unusable(error, hasLastGood: hasLastGood)
         health.note(error, to: reporter)
         report(error)
+    }
+
+    /// What is known about the values under one of the keys.
+    func health(ofStoredKey name: String) -> ValueHealth {
+        key.storedKeys.old.firstIndex(of: name).map { oldHealths[$0] } ?? health
     }
 
     /// The key under which a value is stored; that of a renamed setting may be under an old one.

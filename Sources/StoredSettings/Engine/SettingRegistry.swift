@@ -17,8 +17,8 @@ struct SettingRegistry {
     /// All boxes, to be released outside the lock.
     var all: [AnySettingBox] { boxes.values.flatMap(\.self) }
 
-    /// The boxes of some keys, to be released outside the lock.
-    func boxes(ofKeys keys: Set<String>) -> [AnySettingBox] { keys.flatMap { boxes[$0] ?? [] } }
+    /// The boxes of the settings with a key, to be released outside the lock.
+    func boxes(ofKey key: String) -> [AnySettingBox] { boxes[key] ?? [] }
 
     /// Searches for the setting of a declaration; runs no user code.
     ///
@@ -80,15 +80,18 @@ extension [AnySettingBox] {
 }
 
 extension SettingsEngine: LastGoodObserver {
-    func findReplacements() -> [ValueReplacement] {
-        let known = valueHealth.withLock(\.entries)
-        // Settings that were not read since do not know yet that a value is unusable.
-        let due = Set(known.filter { $0.value.beginExamination() }.keys)
-        if !due.isEmpty {
-            for box in settings.withLock({ $0.boxes(ofKeys: due) }) { box.examine() }
+    var isExaminationDue: Bool { valueHealth.withLock(\.entries).values.contains(where: \.isExaminationDue) }
+
+    func examineValues() {
+        for (key, health) in valueHealth.withLock(\.entries) {
+            guard let unshared = health.beginExamination() else { continue }
+            for box in settings.withLock({ $0.boxes(ofKey: key) }) + unshared { box.examine() }
         }
+    }
+
+    var replacements: [ValueReplacement] {
         // In the copy, a value is nested one level deeper. A secret that was replaced must not survive on the disk.
-        return known.values.compactMap(\.replacement)
+        valueHealth.withLock(\.entries).values.compactMap(\.history.replacement)
             .filter { !isSecret($0.key) && $0.used.isNested(within: StoredValue.maximumDepth - 1) }
     }
 }

@@ -78,18 +78,19 @@ package final class SettingsEngine: Sendable {
     deinit {
         guard ownsStore else { return }
         // The store refers to its observer weakly, and this one is no longer there.
-        let observer = ClosingObserver(reporters: state.withLock(\.reporters))
+        let observer = ClosingObserver(reporters: state.withLock(\.reporters), replacements: replacements)
         store.setObserver(observer)
         withExtendedLifetime(observer) { store.close() }
     }
 }
 
 /// Receives the failures of a store that is closed because its suites are gone.
-private final class ClosingObserver: StoreObserver {
+private final class ClosingObserver: LastGoodObserver {
     private let reporters: [any SettingsReporter]
+    let replacements: [ValueReplacement]
 
-    init(reporters: [any SettingsReporter]) {
-        self.reporters = reporters
+    init(reporters: [any SettingsReporter], replacements: [ValueReplacement]) {
+        (self.reporters, self.replacements) = (reporters, replacements)
     }
 
     package func record(_ commit: StoreCommit) -> StoreDelivery { .none }
@@ -115,9 +116,9 @@ extension SettingsEngine {
     /// Whether any declaration of a key in this process is secret.
     func isSecret(_ key: String) -> Bool { secretKeys.withLock { $0.contains(key) } }
 
-    /// What is known about the values of a setting.
-    func health(of keys: StoredKeys) -> ValueHealth {
-        valueHealth.withLock { $0.health(of: keys) }
+    /// What is known about the values of a key.
+    func health(ofKey key: String) -> ValueHealth {
+        valueHealth.withLock { $0.health(ofKey: key) }
     }
 }
 
@@ -518,13 +519,14 @@ extension SettingsEngine {
             state.isFinished = true
             return state.subscribers.removeAll()
         }
-        // Outside the lock: the settings may hold objects that hold this engine.
-        let unused = settings.withLock { exchange(&$0, with: SettingRegistry()) }
-        _ = consume unused
         for subscriber in subscribers {
             subscriber.finish()
         }
         store.close()
+        // After the last checkpoint, which examines the values of settings. Outside the lock: they may hold objects that hold this
+        // engine.
+        let unused = settings.withLock { exchange(&$0, with: SettingRegistry()) }
+        _ = consume unused
     }
 
     /// Saves everything for the last time.

@@ -3,6 +3,96 @@
 
 import Synchronization
 
+/// The values that a key had before the stored one.
+struct ValueHistory {
+    /// The values that were replaced, newest first.
+    ///
+    /// Some may be unusable. There are several because settings of different types share them: a value that one of them can use
+    /// may be unusable for another one.
+    private var values: [StoredValue] = []
+    /// The number of values at the front between which, and after which, the key had no other ones.
+    private var certainCount = 0
+    /// The value after the last recorded change; `nil` if that was a removal, or other values may have come since.
+    private var newest: StoredValue?
+    /// Whether the key had no value before the certain ones.
+    private var isComplete = false
+    /// What is used instead of the stored value, when it is certain that the key had no other value in between.
+    private(set) var replacement: ValueReplacement?
+
+    private static let maximumCount = 4
+
+    /// Records the next change of the key.
+    mutating func note(_ change: StoreChange) {
+        guard let old = change.old, let new = change.new else {
+            self = ValueHistory()
+            (newest, isComplete) = (change.new, true)
+            return
+        }
+        // Sets of this process, which need not be recorded, may have come between.
+        if old != newest { (certainCount, isComplete) = (0, false) }
+        if let replacement, replacement.stored == old { insert(replacement.used, at: certainCount) }
+        insert(old, at: 0)
+        (newest, replacement) = (new, nil)
+    }
+
+    /// Records that the key may have had any values since the last change.
+    mutating func noteGap() {
+        if let used = replacement?.used { insert(used, at: certainCount) }
+        (certainCount, newest, isComplete, replacement) = (0, nil, false, nil)
+    }
+
+    /// Records a usable value that was read, because a set of this process need not be recorded.
+    mutating func noteUsable(_ value: StoredValue) {
+        guard value != newest, value != values.first else { return }
+        insert(value, at: 0)
+        certainCount = 0
+    }
+
+    /// Records what is used instead of the stored value; `nil` if that is used itself.
+    mutating func note(_ replacement: ValueReplacement?) {
+        self.replacement = replacement
+    }
+
+    private mutating func insert(_ value: StoredValue, at index: Int) {
+        var index = index
+        if let known = values.firstIndex(of: value) {
+            values.remove(at: known)
+            if known < certainCount { certainCount -= 1 }
+            if known < index { index -= 1 }
+        }
+        values.insert(value, at: index)
+        values = Array(values.prefix(Self.maximumCount))
+        certainCount = min(certainCount + 1, Self.maximumCount)
+    }
+
+    /// All values that may be used instead of an unusable one, newest first.
+    var all: [StoredValue?] {
+        [newest] + Array(values.prefix(certainCount)) + [replacement?.used] + Array(values.dropFirst(certainCount))
+    }
+
+    /// A value that may be used instead of an unusable one.
+    struct Candidate {
+        var value: StoredValue
+        /// Whether the key had no other value in between that may be used.
+        var isCertain: Bool
+    }
+
+    /// The values that may be used instead of an unusable one, newest first: those before the last good copy, and those after it.
+    ///
+    /// - Parameter stored: The unusable value.
+    /// - Returns: The values; `nil` after the copy if neither it nor older values count.
+    func candidates(insteadOf stored: StoredValue) -> (first: [Candidate], last: [Candidate]?) {
+        let isNewest = newest == stored
+        var first = values.prefix(certainCount).map { Candidate(value: $0, isCertain: isNewest) }
+        if !isNewest, let newest { first.insert(Candidate(value: newest, isCertain: false), at: 0) }
+        if let replacement, replacement.stored == stored {
+            first.append(Candidate(value: replacement.used, isCertain: true))
+        }
+        let last = values.dropFirst(certainCount).map { Candidate(value: $0, isCertain: false) }
+        return (first, isNewest && isComplete ? nil : last)
+    }
+}
+
 /// What is known about the values of a key: the earlier ones, one of which is used instead of an unusable one, and the reports
 /// about that one.
 ///
@@ -18,24 +108,12 @@ final class ValueHealth: Sendable {
         var error: SettingsError?
     }
 
-    /// What is known about the values before the stored one.
-    struct History {
-        /// The values that others have replaced, and those that were in use, newest first.
-        ///
-        /// Some may be unusable. There are several because settings of different types share them: a value that one of them can
-        /// use may be unusable for another one.
-        fileprivate(set) var earlier: [StoredValue] = []
-        /// The value after the last change by others; `nil` if that was a removal, or others may have come before it.
-        fileprivate(set) var newest: StoredValue?
-        /// Whether the key had no value before these, so that none from before counts.
-        fileprivate(set) var isComplete = false
-    }
-
     private struct State {
-        var history = History()
-        var replacement: ValueReplacement?
-        /// Whether a setting of the key has examined the value since others have changed it.
+        var history = ValueHistory()
+        /// Whether the settings of the key have examined the value since the last change.
         var isExamined = false
+        /// A setting of each type among those that the registry does not have under this key.
+        var unshared = WeakTable<ObjectIdentifier, AnySettingBox>()
         /// The unusable value that the reports are about.
         var unusable: StoredValue?
         var reports: [Report] = []
@@ -47,67 +125,62 @@ final class ValueHealth: Sendable {
     /// The number of reports that are made about one value: settings of different types may reject it for different reasons.
     private static let maximumReports = 16
 
-    var history: History { state.withLock { $0.history } }
+    var history: ValueHistory { state.withLock { $0.history } }
 
-    /// The value that is used instead of the stored one.
-    var replacement: ValueReplacement? { state.withLock { $0.replacement } }
-
-    /// Notes a change by others, or a removal.
-    ///
-    /// - Parameters:
-    ///   - change: The change.
-    ///   - isNext: Whether the key had no other value in between.
-    func note(_ change: StoreChange, isNext: Bool) {
+    /// Records the next change of the key.
+    func note(_ change: StoreChange) {
         state.withLock { state in
-            (state.isExamined, state.replacement) = (false, nil)
-            guard isNext else {
-                (state.history.newest, state.history.isComplete) = (nil, false)
-                return
-            }
-            if let old = change.old, change.new != nil {
-                // A set of this process, which is not noted, may have come between.
-                if old != state.history.newest { state.history.isComplete = false }
-                state.history.earlier.moveToFront(old)
-            } else {
-                (state.history.earlier, state.history.isComplete) = ([], true)
-            }
-            state.history.newest = change.new
+            state.history.note(change)
+            state.isExamined = false
         }
     }
 
-    /// Notes a value that is in use.
+    /// Records that the key may have had any values since the last change.
+    func noteGap() {
+        state.withLock { state in
+            state.history.noteGap()
+            state.isExamined = false
+        }
+    }
+
+    /// Records a usable value that was read.
     ///
     /// - Parameter stored: The stored value; `nil` when the key has none.
     /// - Returns: The reports that are settled. A value that another setting of the key has rejected settles none.
     func noteUsable(_ stored: StoredValue?) -> [(error: SettingsError, reporter: any SettingsReporter)] {
         state.withLock { state in
-            if let stored {
-                state.history.earlier.moveToFront(stored)
-            } else {
-                state.history = History(isComplete: true)
-            }
+            if let stored { state.history.noteUsable(stored) }
             guard let unusable = state.unusable, unusable != stored else { return [] }
             defer { (state.unusable, state.reports) = (nil, []) }
             return state.reports.compactMap { report in report.error.map { ($0, report.reporter) } }
         }
     }
 
-    /// Notes an earlier value that is used instead of an unusable one.
-    func noteInUse(_ value: StoredValue) {
-        state.withLock { $0.history.earlier.moveToFront(value) }
-    }
-
-    /// Notes what is used instead of the stored value; `nil` if that is used itself.
+    /// Records what is used instead of the stored value; `nil` if that is used itself.
     func note(_ replacement: ValueReplacement?) {
-        state.withLock { $0.replacement = replacement }
+        state.withLock { $0.history.note(replacement) }
     }
 
-    /// Whether a setting has to examine the value; `false` until others change it again.
-    func beginExamination() -> Bool {
-        state.withLock { !exchange(&$0.isExamined, with: true) }
+    /// Adds a setting that the registry does not have under this key, unless one with values of the same type is known.
+    func add(_ box: AnySettingBox) {
+        // The result is released outside the lock, because that may run user code.
+        _ = state.withLock { state -> [AnySettingBox] in
+            if let known = state.unshared[box.valueType] { return [known] }
+            return state.unshared.insert(box, forKey: box.valueType)
+        }
     }
 
-    /// Notes an unusable value.
+    /// Whether the settings have to examine the value, because it has changed since they did.
+    var isExaminationDue: Bool { state.withLock { !$0.isExamined } }
+
+    /// Begins an examination, if one is due.
+    ///
+    /// - Returns: The settings that the registry does not have; `nil` if none is due until the next change.
+    func beginExamination() -> [AnySettingBox]? {
+        state.withLock { exchange(&$0.isExamined, with: true) ? nil : $0.unshared.objects }
+    }
+
+    /// Records an unusable value.
     ///
     /// - Parameters:
     ///   - stored: The value.
@@ -144,7 +217,7 @@ final class ValueHealth: Sendable {
         state.withLock { !exchange(&$0.isRecursionReported, with: true) }
     }
 
-    /// Notes the error that was reported about the unusable value.
+    /// Records the error that was reported about the unusable value.
     func note(_ error: SettingsError, to reporter: any SettingsReporter) {
         state.withLock { state in
             let index = state.reports.firstIndex {
@@ -155,54 +228,35 @@ final class ValueHealth: Sendable {
     }
 }
 
-extension [StoredValue] {
-    /// The number of values that are remembered.
-    private static let maximumCount = 4
-
-    /// Makes a value the first one, and forgets the last one of too many.
-    mutating func moveToFront(_ value: StoredValue) {
-        if first == value { return }
-        removeAll { $0 == value }
-        insert(value, at: 0)
-        if count > Self.maximumCount { removeLast() }
-    }
-}
-
-/// What is known about the values of each key that a setting has declared.
+/// What is known about the values of each key that a setting has declared, under any of its names.
 struct ValueHealthTable {
     private(set) var entries: [String: ValueHealth] = [:]
-    /// The current keys of settings, by their old ones.
-    private var currentKeys: [String: String] = [:]
     /// The number of entries at which those that no setting uses are removed.
     private var limit = leastLimit
 
     private static let leastLimit = 1_024
 
-    /// Returns the entry of a setting, and creates it if necessary.
-    mutating func health(of keys: StoredKeys) -> ValueHealth {
-        for old in keys.old { currentKeys[old] = keys.current }
-        if let known = entries[keys.current] { return known }
+    /// Returns the entry of a key, and creates it if necessary.
+    mutating func health(ofKey key: String) -> ValueHealth {
+        if let known = entries[key] { return known }
         if entries.count >= limit {
             for key in Array(entries.keys) where isKnownUniquelyReferenced(&entries[key]) { entries[key] = nil }
-            currentKeys = currentKeys.filter { entries[$0.value] != nil }
             limit = max(Self.leastLimit, 2 * entries.count)
         }
         let new = ValueHealth()
-        entries[keys.current] = new
+        entries[key] = new
         return new
     }
 
-    /// Notes changes by others, and removals.
+    /// Records changes.
     func note(_ commit: StoreCommit) {
         guard !entries.isEmpty else { return }
-        for change in commit.changes where commit.origin == .external || change.new == nil {
-            health(ofStoredKey: change.key)?.note(change, isNext: commit.isNext)
+        for change in commit.changes { entries[change.key]?.note(change) }
+        switch commit.gap {
+        case .allKeys: for health in entries.values { health.noteGap() }
+        case .key(let key): entries[key]?.noteGap()
+        case nil: break
         }
-    }
-
-    /// The entry of the setting whose value is stored under a key.
-    func health(ofStoredKey key: String) -> ValueHealth? {
-        entries[key] ?? currentKeys[key].flatMap { entries[$0] }
     }
 }
 
@@ -240,10 +294,14 @@ extension SettingBox {
     /// - Returns: The last good value; `nil` when none is known that this setting can use.
     func lastGoodReading(insteadOf stored: StoredValue, isNoted: Bool = true) -> Reading? {
         let name = storedKey ?? key.name
-        guard let (reading, isCertain) = find(insteadOf: stored, name) else { return nil }
-        if isNoted, let value = reading.stored {
-            health.noteInUse(value)
-            if isCertain { health.note(ValueReplacement(key: name, stored: stored, used: value)) }
+        let health = health(ofStoredKey: name)
+        guard let (reading, isCertain) = find(insteadOf: stored, name, health.history) else {
+            // A value under an old key was used before there was one under the new key.
+            let old = key.storedKeys.all.drop { $0 != name }.dropFirst().compactMap(engine.value(forKey:))
+            return firstUsable(of: old.map { ValueHistory.Candidate(value: $0, isCertain: false) })?.reading
+        }
+        if isNoted, isCertain, let value = reading.stored {
+            health.note(ValueReplacement(key: name, stored: stored, used: value))
         }
         return reading
     }
@@ -251,24 +309,27 @@ extension SettingBox {
     /// Searches for the last good value.
     ///
     /// - Returns: The value, and whether no other one can have been stored since; `nil` if there is none.
-    private func find(insteadOf unusable: StoredValue, _ name: String) -> (reading: Reading, isCertain: Bool)? {
-        let history = health.history
-        let isNewest = history.newest == unusable
-        if let reading = firstUsable(of: history.earlier, except: unusable) { return (reading, isNewest) }
-        guard !isNewest || !history.isComplete else { return nil }
+    private func find(
+        insteadOf unusable: StoredValue,
+        _ name: String,
+        _ history: ValueHistory
+    ) -> (reading: Reading, isCertain: Bool)? {
+        let (first, last) = history.candidates(insteadOf: unusable)
+        if let found = firstUsable(of: first) { return found }
+        guard let last else { return nil }
+        var copied: [StoredValue?] = []
         // A value that was set or removed since the last checkpoint is newer than the copy.
-        guard let copy = (engine.store as? any RecoveringStore)?.copiedValues(), !copy.newer.contains(name) else {
-            return nil
+        if let copy = (engine.store as? any RecoveringStore)?.copiedValues(), !copy.newer.contains(name) {
+            // The retained value is older than the copied one, which may have become usable since.
+            copied = [copy.contents[name], copy.lastGood[name]].filter { $0 != unusable }
         }
-        // The retained value is older than the copied one, which may have become usable since.
-        let copied = [copy.contents[name], copy.lastGood[name]].compactMap(\.self)
-        return firstUsable(of: copied, except: unusable).map { ($0, true) }
+        return firstUsable(of: copied.compactMap { $0.map { .init(value: $0, isCertain: true) } } + last)
     }
 
-    private func firstUsable(of values: [StoredValue], except unusable: StoredValue) -> Reading? {
-        for value in values where value != unusable {
+    private func firstUsable(of candidates: [ValueHistory.Candidate]) -> (reading: Reading, isCertain: Bool)? {
+        for candidate in candidates {
             do {
-                return Reading(value: try decode(value), stored: value)
+                return (Reading(value: try decode(candidate.value), stored: candidate.value), candidate.isCertain)
             } catch {
                 // It is unusable as well, and is not the stored value, so there is nothing to report.
                 continue

@@ -239,10 +239,22 @@ protocol RecoveringStore: SettingsStore {
 
 /// An observer with settings that know which values are usable.
 protocol LastGoodObserver: StoreObserver {
-    /// Returns the values that the settings of this process use instead of stored ones, for the last good copy.
+    /// Whether settings have to examine values that have changed.
+    var isExaminationDue: Bool { get }
+
+    /// Finds out which values are unusable, and which ones are used instead.
     ///
-    /// This runs user code, so the store calls it without holding a lock.
-    func findReplacements() -> [ValueReplacement]
+    /// This runs user code, so the store calls it without holding a lock, and not on a thread that makes values durable.
+    func examineValues()
+
+    /// The values that the settings of this process use instead of stored ones, for the last good copy.
+    var replacements: [ValueReplacement] { get }
+}
+
+extension LastGoodObserver {
+    var isExaminationDue: Bool { false }
+
+    func examineValues() {}
 }
 
 /// The values of the last good copy.

@@ -43,8 +43,14 @@ public struct StoreCommit: Sendable, Hashable {
     public var origin: SettingChangeOrigin
     /// Whether the layers around the store have changed, and not the stored values.
     var isLayered = false
-    /// Whether the keys had no other values in between: `false` when the contents are read first, or again as a whole.
-    var isNext = true
+    /// The keys that may have had other values since the last commit.
+    var gap: Gap?
+
+    enum Gap: Sendable, Hashable {
+        case key(String)
+        /// The contents were read first, or again as a whole.
+        case allKeys
+    }
 
     /// Creates a commit.
     public init(changes: [StoreChange], origin: SettingChangeOrigin) {

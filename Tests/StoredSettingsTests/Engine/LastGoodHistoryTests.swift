@@ -176,6 +176,145 @@ struct LastGoodHistoryTests {
         }
     }
 
+    @Test(
+        "a last good value that this process uses ends when the key had another value or none, also if the same one follows",
+        arguments: [nil, 30] as [StoredValue?],
+        ["records", "a checkpoint", "two checkpoints"]
+    )
+    func sameUnusableValueAgain(between: StoredValue?, written: String) async throws {
+        try await withStores { path, store, limit, other in
+            try await limit.set(23)
+            try store.checkpoint()
+            try other.commit { $0["limit"] = 200 }
+            store.lookAndWait()
+            #expect(limit.value == 23)
+            for value in [between, 200] { try other.commit { $0["limit"] = value } }
+            // After the second one, this process cannot continue with the records that it knows.
+            for number in 0..<(written == "records" ? 0 : written == "a checkpoint" ? 1 : 2) {
+                try other.checkpoint()
+                try other.commit { $0["other"] = .integer(Int128(number)) }
+            }
+            try store.checkpoint()
+            #expect(store.contents()["limit"] == 200)
+            #expect(try !(path + ".last-good").fileContents.contains("23"))
+        }
+    }
+
+    @Test("a set that was not read is the last good value of a later one without conversion")
+    func unreadSet() async throws {
+        try await withStores { path, store, limit, _ in
+            try await limit.set(20)
+            try await limit.set(23)
+            try await limit.suite.setStoredValue(200, forKey: "limit")
+            #expect(limit.value == 23)
+            try await limit.set(30)
+            try await limit.suite.setStoredValue(200, forKey: "limit")
+            #expect(limit.value == 30)
+            try store.checkpoint()
+            #expect(try (path + ".last-good").fileContents.contains(#"{"limit":30}"#))
+        }
+    }
+
+    @Test("the old key of a renamed setting does not end the last good value of the new one, and is used without one")
+    func renamed() async throws {
+        try await withStores { path, store, limit, _ in
+            let suite = limit.suite
+            let port = Setting("port", default: 64, suite: suite, in: 1...100, traits: .renamed(from: "old"))
+            try edit(path, #"{"old": 11, "port": 12}"#, store)
+            #expect(port.value == 12)
+            try edit(path, #"{"old": 11, "port": 200}"#, store)
+            #expect(port.value == 12)
+            try edit(path, #"{"port": 200}"#, store)
+            #expect(port.value == 12)
+            try edit(path, #"{"old": 13}"#, store)
+            #expect(port.value == 13)
+            try edit(path, #"{"old": 13, "port": 200}"#, store)
+            #expect(port.value == 13)
+            try edit(path, #"{"old": 200}"#, store)
+            #expect(port.value == 13)
+        }
+    }
+
+    @Test("a value that was not read since an edit is retained, also with a validator, and when the suite is finished")
+    func unreadSettings() async throws {
+        for end in ["checkpoint", "finish"] {
+            try await withSettingsPath(inMemory: true) { path in
+                let store = FileStore(path: FilePath(path), checkpointsInBackground: end == "finish")
+                let suite = SettingsSuite(store: store, reporter: reporter)
+                let plain = Setting("plain", default: 64, suite: suite, in: 1...100)
+                let validated = Setting("validated", default: 64, suite: suite, validate: { $0 <= 100 })
+                try await plain.set(23)
+                try await validated.set(24)
+                try store.checkpoint()
+                try path.replaceFile(with: #"{"plain": 200, "validated": 201}"#)
+                store.lookAndWait()
+                try await suite.setStoredValue(1, forKey: "a")
+                if end == "finish" { await suite.finish() } else { try store.checkpoint() }
+                let copy = try (path + ".last-good").fileContents
+                for text in ["200", "201", #"{"plain":23,"validated":24}"#] {
+                    #expect(copy.contains(text), "\(end): \(copy)")
+                }
+                withExtendedLifetime((plain, validated)) {}
+            }
+        }
+    }
+
+    @Test("a suite that is released retains the last good values that it used", .deadlockLimit)
+    func released() async throws {
+        try await withSettingsPath { path in
+            do {
+                let suite = SettingsSuite(fileAt: path, reporter: reporter)
+                let limit = Setting("limit", default: 64, suite: suite, in: 1...100)
+                try await limit.set(23)
+                try await suite.checkpoint()
+                try path.replaceFile(with: #"{"limit": 200}"#)
+                await eventually("the edit is used") { suite.storedValue(forKey: "limit") == 200 }
+                #expect(limit.value == 23)
+                try await suite.setStoredValue(1, forKey: "a")
+            }
+            try await eventually("the last checkpoint is made") { try path.fileContents.contains(#""a": 1"#) }
+            #expect(try (path + ".last-good").fileContents.contains("23"))
+        }
+    }
+
+    @Test("a validator that blocks does not delay the checkpoint of other values", .deadlockLimit)
+    func blockedExamination() async throws {
+        try await withSettingsPath { path in
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            let gate = Mutex(())
+            let isBlocking = Mutex(false)
+            let limit = Setting(
+                "limit",
+                default: 64,
+                suite: suite,
+                validate: { value in
+                    if isBlocking.withLock(\.self) { gate.withLock { _ in } }
+                    return value <= 100
+                }
+            )
+            try await limit.set(23)
+            try await suite.checkpoint()
+            try path.replaceFile(with: #"{"limit": 200}"#)
+            await eventually("the edit is used") { suite.storedValue(forKey: "limit") == 200 }
+            try onAnotherThread {
+                try gate.withLock { _ in
+                    isBlocking.withLock { $0 = true }
+                    try suite.setStoredValue(1, forKey: "a")
+                    let deadline = ContinuousClock.now + .seconds(30)
+                    while try !path.fileContents.contains(#""a": 1"#), .now < deadline { usleep(10_000) }
+                    #expect(try path.fileContents.contains(#""a": 1"#))
+                    isBlocking.withLock { $0 = false }
+                }
+            }
+            // The validator may run again, so the value is found, and written by a checkpoint of its own.
+            try await eventually("the copy has the last good value") {
+                try (path + ".last-good").fileContents.contains("23")
+            }
+            await suite.finish()
+            withExtendedLifetime(limit) {}
+        }
+    }
+
     @Test("a value that was used because of a requirement leaves the disk when the stored one is used")
     func metRequirement() async throws {
         try await withStores { path, store, limit, _ in

@@ -200,7 +200,7 @@ struct DeclaringParityTests {
         #expect(settings.$quality.explain().problem == nil)
 
         try suite.setStoredValue("much", forKey: "quality")
-        #expect(settings.quality == 0.75)
+        #expect(settings.quality == 0.5)
         expectError(.typeMismatch) { try settings.$quality.load() }
         #expect(settings.$quality.explain().problem?.code == .typeMismatch)
         #expect(reporter.errors.map(\.code) == [.typeMismatch])

@@ -106,7 +106,7 @@ struct OwnCollectionParityTests {
         #expect(try queue.load() == Queue(stored: ["a", "b"]))
         try suite.setStoredValue([], forKey: "queue")
         #expect(settingsError { try queue.load() }?.code == .invalidValue)
-        #expect(queue.value.first == "first")
+        #expect(queue.value.first == "a")
     }
 
     @Test("Row 24: a custom set needs only the conformance, and is stored as its elements in a stable order")

@@ -113,7 +113,7 @@ struct OwnConversionParityTests {
         let error = try #require(settingsError { try setting.load() })
         #expect(error.code == .invalidValue)
         #expect(error.path == [.index(1)])
-        #expect(setting.value == Route([]))
+        #expect(setting.value == route)
         // As keys and elements of collections.
         #expect(try [Name("x"): Set([Station(Name("y"))])].storedValue() == ["x": ["y"]])
     }

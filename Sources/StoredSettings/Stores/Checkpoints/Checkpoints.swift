@@ -32,11 +32,22 @@ struct Checkpoints {
     }
 
     private func run(_ timeout: LockTimeouts) throws {
-        let replacements = Replacements(in: store)
+        observer?.examineValues()
+        let unwritten = unwrittenReplacements
         try FileHandle.reopening {
             let lock = try CheckpointLock.acquire(for: file, timeout) { store.peek { $0.journal.journal } }
-            try Checkpointer.run(store, lock, replacements, timeout: timeout)
+            try Checkpointer.run(store, lock, unwritten, timeout: timeout)
         }
+    }
+
+    fileprivate var observer: (any LastGoodObserver)? { store.peek { $0.observer } as? any LastGoodObserver }
+
+    /// The keys whose last good values the copy lacks: another process, which does not know them, has written it since.
+    private var unwrittenReplacements: Set<String> {
+        let observer = observer
+        let known = store.peek { $0.replacements(of: observer) }
+        guard !known.isEmpty, let copy = store.copiedValues() else { return [] }
+        return Set(known.filter { ![copy.contents[$0.key], copy.lastGood[$0.key]].contains($0.value) }.keys)
     }
 
     private func report(_ error: SettingsError) {
@@ -91,19 +102,30 @@ extension Checkpoints {
         schedule.isScheduled.clear()
         do {
             // The checkpoint of another process may have lost a last good value that only this one knows.
-            guard !isCheckpointed || !Replacements(in: store).unwritten.isEmpty else {
+            let unwritten = unwrittenReplacements
+            guard !isCheckpointed || !unwritten.isEmpty else {
                 return store.perform(Effects(schedule.noteSuccess().settled.map { ($0, isSettled: true) }))
             }
             store.look()
-            let replacements = Replacements(in: store)
             let isMade = try FileHandle.reopening {
                 guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return false }
-                try Checkpointer.run(store, lock, replacements, timeout: LockTimeouts())
+                try Checkpointer.run(store, lock, unwritten, timeout: LockTimeouts())
                 return true
             }
             if !isMade || !isCheckpointed { schedule(isOwn: false) }
+            examineLater()
         } catch {
             noteFailure(error)
+        }
+    }
+
+    /// Finds last good values where user code may run, and writes those that the checkpoint lacks.
+    private func examineLater() {
+        guard observer?.isExaminationDue == true else { return }
+        WorkScheduler.shared.soon { [weak store] in
+            guard let checkpoints = store?.checkpoints else { return }
+            checkpoints.observer?.examineValues()
+            if !checkpoints.unwrittenReplacements.isEmpty { checkpoints.schedule(isOwn: false) }
         }
     }
 
@@ -149,6 +171,7 @@ extension Checkpoints {
     func runAtEnd() {
         guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isCheckpointed else { return }
         do {
+            store.look()
             let limit = CheckpointSchedule.timeoutAtEnd
             try run(LockTimeouts(withoutProgress: limit, withSlowHolder: limit))
         } catch let error as OutdatedCopyError {
@@ -171,28 +194,13 @@ extension Checkpoints {
 // MARK: - One checkpoint
 // See Documentation/Decisions/Settings-file.md, "The last good copy has the newest contents".
 
-/// The values that the settings of this process use instead of stored ones.
-struct Replacements {
-    let all: [ValueReplacement]
-    /// The keys of those that the last good copy lacks: another process, which does not know them, has written it since.
-    let unwritten: Set<String>
-
-    /// It runs user code, so the caller holds no lock.
-    init(in store: FileStore) {
-        let all = (store.peek { $0.observer } as? any LastGoodObserver)?.findReplacements() ?? []
-        let copy = all.isEmpty ? nil : store.copiedValues()
-        let unwritten = all.filter { value in
-            copy.map { ![$0.contents[value.key], $0.lastGood[value.key]].contains(value.used) } ?? false
-        }
-        (self.all, self.unwritten) = (all, Set(unwritten.map(\.key)))
-    }
-}
-
 /// One checkpoint, in the process that holds the checkpoint lock.
 struct Checkpointer {
     private let store: FileStore
     private let lock: CheckpointLock
-    private let replacements: Replacements
+    private let observer: (any LastGoodObserver)?
+    /// The keys whose last good values the copy lacks.
+    private let unwritten: Set<String>
     /// How long to wait for the journal's lock.
     private let timeout: LockTimeouts
     private var effects = Effects()
@@ -211,10 +219,17 @@ struct Checkpointer {
     static func run(
         _ store: FileStore,
         _ lock: CheckpointLock,
-        _ replacements: Replacements,
+        _ unwritten: Set<String>,
         timeout: LockTimeouts
     ) throws {
-        var checkpointer = Checkpointer(store: store, lock: lock, replacements: replacements, timeout: timeout)
+        let observer = store.checkpoints.observer
+        var checkpointer = Checkpointer(
+            store: store,
+            lock: lock,
+            observer: observer,
+            unwritten: unwritten,
+            timeout: timeout
+        )
         if let page = checkpointer.page { LockHolder.current?.store(as: .checkpoint, in: page) }
         // After the lock is released: a subscriber may make a checkpoint.
         defer {
@@ -345,7 +360,7 @@ extension Checkpointer {
 
     /// - Returns: `nil` when the file has to be read first.
     private mutating func makePlan() throws -> Plan? {
-        try withExclusiveJournal { [replacements] journal, state in
+        try withExclusiveJournal { [observer, unwritten] journal, state in
             // A file that could not be read a moment ago is not read again under the journal's lock.
             // A file whose times are coarse is compared when it is replaced.
             let isLookDue = state.settings.failure == nil && state.settings.reading?.checksum == nil
@@ -358,15 +373,15 @@ extension Checkpointer {
             // A missing file is written again, because there is nothing to destroy.
             let isMissing = state.settings.failure?.isMissing == true
             let isCopyDue = LastGoodCopy.isOutdated(in: journal.page) && state.settings.failure == nil
-            let lastGood = replacements.all.filter { state.contents[$0.key] == $0.stored }
-            let isUnwritten = lastGood.contains { replacements.unwritten.contains($0.key) }
+            let lastGood = state.replacements(of: observer)
+            let isUnwritten = !unwritten.isDisjoint(with: lastGood.keys)
             let isNeeded = epoch.checkpointed < end || isMissing || isCopyDue || isUnwritten
             if let failure = state.settings.failure, isNeeded, !isMissing || failure.isUnknown { throw failure.error }
             return Plan(
                 journal: journal,
                 epoch: epoch.epoch,
                 contents: state.contents.beginSnapshot(),
-                lastGood: Dictionary(lastGood.map { ($0.key, $0.used) }) { $1 },
+                lastGood: lastGood,
                 changed: Set(state.journal.journaled.keys),
                 base: state.settings.reading,
                 end: end,

@@ -73,6 +73,12 @@ struct FileStoreState: ~Copyable {
         journal.journaled.keys.sorted().map { StoreChange(key: $0, old: nil, new: contents[$0]) }
     }
 
+    /// The values that the settings of an observer use instead of the stored ones, by key.
+    func replacements(of observer: (any LastGoodObserver)?) -> [String: StoredValue] {
+        let current = observer?.replacements.filter { contents[$0.key] == $0.stored } ?? []
+        return Dictionary(current.map { ($0.key, $0.used) }) { $1 }
+    }
+
     /// Releases the file and the journal.
     ///
     /// The contents remain.
@@ -91,9 +97,14 @@ struct FileStoreState: ~Copyable {
 
 extension FileStoreState {
     /// Makes the changes of a record visible.
-    mutating func apply(_ changes: [StoreChange], end: UInt32, _ origin: SettingChangeOrigin) {
+    mutating func apply(
+        _ changes: [StoreChange],
+        end: UInt32,
+        _ origin: SettingChangeOrigin,
+        gap: StoreCommit.Gap? = nil
+    ) {
         for change in changes { noteRecord(of: change.key, over: change.old, end: end) }
-        publish(changes, origin)
+        publish(changes, origin, gap: gap)
     }
 
     /// Notes that the journal has a newer value than the file.
@@ -111,20 +122,20 @@ extension FileStoreState {
         _ changes: [StoreChange],
         _ origin: SettingChangeOrigin,
         resultingIn contents: [String: StoredValue]? = nil,
-        isNext: Bool = true
+        gap: StoreCommit.Gap? = nil
     ) {
         let changes = changes.allSatisfy { $0.old != $0.new } ? changes : changes.filter { $0.old != $0.new }
-        guard !changes.isEmpty else { return }
+        guard !changes.isEmpty || (gap != nil && isOpened) else { return }
         if let contents {
             self.contents = StoreContents(contents)
         } else {
             for change in changes { self.contents[change.key] = change.new }
         }
-        version &+= 1
+        if !changes.isEmpty { version &+= 1 }
         if let observer {
             effects.observers.append(observer)
             var commit = StoreCommit(changes: changes, origin: origin)
-            commit.isNext = isNext
+            commit.gap = gap
             effects.deliveries.append(observer.record(commit))
         }
     }
@@ -376,13 +387,7 @@ extension FileStoreState {
     /// - Returns: Whether the position has advanced.
     private mutating func takeRecords(of current: Journal, to published: JournalPosition) throws -> Bool {
         let (position, salt) = (journal.position, journal.salt)
-        let reading = try current.records(
-            from: position.end,
-            to: published.end,
-            epoch: position.epoch,
-            salt: salt,
-            omittingReplaced: !storeVersion.needsChanges.load(ordering: .acquiring)
-        )
+        let reading = try current.records(from: position.end, to: published.end, epoch: position.epoch, salt: salt)
         for record in reading.records { apply(record) }
         journal.position.end = reading.end
         if !reading.records.isEmpty { effects.isCheckpointDue = true }
@@ -442,7 +447,8 @@ extension FileStoreState {
             }
         }
         changes.sort { $0.key < $1.key }
-        apply(changes, end: UInt32(record.end), .external)
+        let gap = record.hasOmitted ? record.values.keys.first.map(StoreCommit.Gap.key) : nil
+        apply(changes, end: UInt32(record.end), .external, gap: gap)
     }
 
     mutating func reportDamage(_ journal: Journal) {

@@ -625,11 +625,16 @@ extension Journal {
             let bytes = try system.contents(of: file, in: part)
             let wholeLength = bytes.withUnsafeBytes { bytes in
                 var following = RecordText(bytes, at: 0, epoch: epoch, salt: salt)
+                var hasOmitted = false
                 while let text = following {
                     following = RecordText(bytes, at: text.end, epoch: epoch, salt: salt)
-                    if isOmittingReplaced, let following, text.isReplaced(by: following) { continue }
+                    if isOmittingReplaced, let following, text.isReplaced(by: following) {
+                        hasOmitted = true
+                        continue
+                    }
                     guard var record = text.record else { break }
                     record.end += part.lowerBound
+                    (record.hasOmitted, hasOmitted) = (hasOmitted, false)
                     reading.end = UInt32(record.end)
                     reading.records.append(record)
                 }

@@ -8,6 +8,8 @@ package struct JournalRecord {
     package var values: [String: StoredValue?]
     /// The offset of the record's end in the bytes that it was read from.
     package var end: Int
+    /// Whether records that set the same key were omitted before this one.
+    var hasOmitted = false
 
     /// The length of the header before the text, in bytes.
     package static let headerSize = 24

@@ -126,7 +126,7 @@ extension FileStoreState {
             if let found = base.contents { settings.overridden.updateValue(found[key], forKey: key) }
             new[key] = contents[key]
         }
-        publish([StoreChange](from: contents.all, to: new), .external, isNext: isOpened)
+        publish([StoreChange](from: contents.all, to: new), .external, gap: isOpened ? nil : .allKeys)
         settle(base, for: request)
         return true
     }
@@ -177,7 +177,7 @@ extension FileStoreState {
             }
             changes.sort { $0.key < $1.key }
         }
-        publish(changes, .external, resultingIn: new, isNext: false)
+        publish(changes, .external, resultingIn: new, gap: .allKeys)
     }
 
     /// Whether the file has the same value under a key as when it was read last.
