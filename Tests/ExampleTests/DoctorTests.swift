@@ -89,6 +89,31 @@ struct DoctorTests {
             chown(directory(of: directory(of: $0)), 0, 12_345)
             chmod(directory(of: directory(of: $0)), 0o775)
         },
+        Case("a directory above of another user", "permissions", "user 12345 can write to a dir", needsRoot: true) {
+            chown(directory(of: directory(of: $0)), 12_345, 0)
+            chmod(directory(of: directory(of: $0)), 0o755)
+        },
+        Case("a link in a directory that all users can change", "permissions", "every user can write to a directory of")
+        {
+            let target = directory(of: directory(of: $0)) + "/other"
+            try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
+            chmod(target, 0o700)
+            try FileManager.default.moveItem(atPath: $0, toPath: target + "/settings.json")
+            try FileManager.default.createSymbolicLink(atPath: $0, withDestinationPath: "../other/settings.json")
+            chmod(directory(of: $0), 0o777)
+        },
+        Case("a link to a device", "settings file", "it leads to /dev/null") {
+            try remove($0)
+            try FileManager.default.createSymbolicLink(atPath: $0, withDestinationPath: "/dev/null")
+        },
+        Case("a file that is too long", "settings file", "the file cannot be read: File too large", repair: "--restore")
+        {
+            guard truncate($0, 70 << 20) == 0 else { throw ChildProcess.Failure("truncate: error \(errno)") }
+        },
+        Case("a lock that the user of the directory cannot open", "permissions", "belongs to user 0", needsRoot: true) {
+            for name in ["", ".journal", ".last-good"] { chown($0 + name, 12_345, 12_345) }
+            chown(directory(of: $0), 12_345, 12_345)
+        },
         Case("a journal that others can read", "permissions", "that they do not have", repair: "--repair") {
             chmod($0 + ".journal", 0o644)
         },
@@ -383,7 +408,11 @@ struct DoctorTests {
         "an access control list is found: a checkpoint does not keep the file's, and the directory's lets others write",
         arguments: [
             ("acme/settings.json", "the file has an access control list"),
-            ("acme", "the directory has an access control list that lets other users or groups write to it"),
+            (
+                "acme",
+                "a user or group of its access control list can write to the directory (0660), but not to the settings file"
+            ),
+            ("", "a user or group of its access control list can write to a directory of the path (0660)"),
         ]
     )
     func accessList(name: String, fact: String) async throws {

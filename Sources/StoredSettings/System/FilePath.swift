@@ -57,7 +57,7 @@ extension FilePath {
     }
 
     /// The components between the slashes.
-    var components: [FilePath] { characters.split(separator: Self.slash).map { FilePath(storage: $0) } }
+    package var components: [FilePath] { characters.split(separator: Self.slash).map { FilePath(storage: $0) } }
 
     /// The longest name that file systems support, in bytes.
     static let longestName = 255

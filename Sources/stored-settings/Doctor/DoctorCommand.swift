@@ -78,7 +78,9 @@ struct DoctorCommand {
                 ? "what is in the place of the settings file is left as it is. Move it away first."
                 : examination.isFileReadable
                     ? "the settings file can be read, and is left as it is. Use --restore only for a file that cannot be read."
-                    : "there is no usable last good copy. The files are left as they are. Correct the settings file by hand."
+                    : examination.hasCopy
+                        ? "the settings file is not replaced, because its contents are not the reason that it cannot be read."
+                        : "there is no usable last good copy. The files are left as they are. Correct the settings file by hand."
             console.show(message: "\(invocation.program): nothing is restored: \(reason)")
         }
         return done

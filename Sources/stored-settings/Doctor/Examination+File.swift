@@ -21,14 +21,22 @@ extension Examination {
             guard let status = try directory.status() else { return nil }
             guard status.isRegular else {
                 isFileReplaced = true
+                let isLinked = place.file.name != directory.name || place.file.directory != directory.handle.path
                 add(
                     Finding(
                         .file,
                         isError: true,
-                        path,
-                        "it is a directory, a device or a pipe, not a regular file",
+                        place.file,
+                        isLinked
+                            ? "it leads to \(path), which is a directory, a device or a pipe, not a regular file"
+                            : "it is a directory, a device or a pipe, not a regular file",
                         consequence: "the settings cannot be read",
-                        remedy: "move it away, and put a settings file in its place"
+                        // Nothing in /dev may be moved away.
+                        remedy: isLinked
+                            ? "correct the link"
+                            : status.isDirectory
+                                ? "move it away, and put a settings file in its place"
+                                : "use the path of a regular file"
                     )
                 )
                 return ExaminedFile(status: status)
@@ -117,6 +125,7 @@ extension Examination {
                         ? Finding(.file, error, at: path)
                         : Finding(.file, isError: true, file.readError(error, hasValues: false))
                 )
+                if !isPermission { examined.finding = findings.count - 1 }
                 return nil
             }
         }
@@ -153,7 +162,7 @@ extension Examination {
                     path,
                     "every user can change the file (\(status.permissions.octal))",
                     consequence: "every user decides which values programs use",
-                    remedy: "chmod o-w \(path)",
+                    remedy: "run chmod o-w \(path)",
                     code: .untrustedFile
                 )
             )
@@ -169,7 +178,7 @@ extension Examination {
                 path,
                 "every user can read the file (\(status.permissions.octal)), and by their names these are secrets: \(names)",
                 consequence: "every user can read them",
-                remedy: "chmod \((status.permissions & ~FileMode.others).octal) \(path), and replace the secrets",
+                remedy: "run chmod \((status.permissions & ~FileMode.others).octal) \(path), and replace the secrets",
                 code: .untrustedFile
             )
         )
@@ -229,6 +238,7 @@ extension Examination {
                     ? "usable, newer than the settings file" : "usable, older than the settings file"
             }
         note("last good copy", state)
+        hasCopy = text != nil
         if let text { noteUnusableValues(in: text, settings?.contents) }
         finish(settings, directory, hasCopy: text != nil, wasWritten: wasWritten)
     }
@@ -309,8 +319,9 @@ extension Examination {
         }
         guard let index = settings.finding, let cause = findings[index].error.underlying else { return }
         var error = file.readError(cause, hasValues: hasCopy)
-        if hasCopy { error.remedy += "; or use --restore" }
-        replaceFinding(at: index, Finding(.file, isError: true, error, repair: hasCopy ? .restore : nil))
+        let isRestorable = hasCopy && Repair.isBroken(cause)
+        if isRestorable { error.remedy += "; or use --restore" }
+        replaceFinding(at: index, Finding(.file, isError: true, error, repair: isRestorable ? .restore : nil))
     }
 
     private func isThere(_ directory: SettingsDirectory) -> Bool {

@@ -142,7 +142,7 @@ extension Examination {
                     Finding(
                         .journal,
                         path,
-                        "it ends with an unfinished record: a process was killed in the middle of a change",
+                        "it ends with an unfinished record: a process was killed in the middle of a change, or the disk was full",
                         consequence:
                             "that change had not returned, and is not stored; the next change overwrites the record",
                         remedy: "make the change again",
@@ -170,8 +170,12 @@ extension Examination {
     /// How long a lock is watched before it counts as held by a process that makes no progress, in steps and seconds.
     private static let (lookCount, lookInterval) = (50, 0.02)
 
-    mutating func examineLocks(_ directory: SettingsDirectory, _ journal: Journal?) {
+    mutating func examineLocks(_ directory: SettingsDirectory, _ journal: Journal?, _ settings: FileStatus?) throws {
         let checkpoint = sibling(SettingsFile.lockSuffix, .lock, in: directory)
+        if let checkpoint {
+            let parent = try system.status(of: directory.handle)
+            try compare(system.status(of: checkpoint), of: checkpoint.path, with: settings, in: parent)
+        }
         var held: [String] = []
         do {
             if let journal, journal.lock.isHeld, let text = try examineLock(of: journal) { held.append(text) }

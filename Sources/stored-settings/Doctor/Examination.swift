@@ -17,6 +17,8 @@ struct Examination {
     var isFileReadable = false
     /// Whether something other than a file is in its place.
     var isFileReplaced = false
+    /// Whether there is a usable last good copy.
+    var hasCopy = false
 
     /// Examines the files of a suite.
     init(of place: SuitePlace) {
@@ -46,7 +48,12 @@ struct Examination {
             )
             return
         } catch {
-            add(Finding(.directory, error, at: target.directory))
+            let file = SettingsFile(path: place.file, system: system)
+            add(
+                error.isUntrustedLink
+                    ? Finding(.links, isError: true, file.readError(error, hasValues: false))
+                    : Finding(.directory, error, at: target.directory)
+            )
             return
         }
         do {
@@ -62,10 +69,9 @@ struct Examination {
         examineAttributes(directory)
         examineDirectory(directory, status)
         let settings = examineFile(directory, status)
-        examineGroup(directory, status, settings?.status)
-        try examineParents(directory)
+        try examineWriters(directory, status, settings?.status)
         let journal = examineJournal(directory, settings?.status)
-        examineLocks(directory, journal)
+        try examineLocks(directory, journal, settings?.status)
         examineCopy(directory, settings, journal)
     }
 
@@ -121,7 +127,7 @@ struct Examination {
                     "other users have permissions for it (\(status.permissions.octal)) that they do not have for the "
                         + "settings file (\(settings.permissions.octal))",
                     consequence: "they can read or change values through it",
-                    remedy: "chmod \((status.permissions & settings.permissions).octal) \(path)",
+                    remedy: "run chmod \((status.permissions & settings.permissions).octal) \(path)",
                     code: .untrustedFile,
                     repair: .checkpoint
                 )
@@ -135,7 +141,7 @@ struct Examination {
                     path,
                     "it belongs to user \(status.owner), and its directory to user \(directory.owner)",
                     consequence: "programs of user \(directory.owner) cannot use it",
-                    remedy: "chown \(directory.owner):\(directory.group) \(path)",
+                    remedy: "run chown \(directory.owner):\(directory.group) \(path)",
                     code: .untrustedFile
                 )
             )
@@ -178,7 +184,7 @@ extension Examination {
                         consequence:
                             "checkpoints of members that do not own the settings file fail, and their values are stored only in "
                             + "the journal",
-                        remedy: "chmod -t \(path)",
+                        remedy: "run chmod -t \(path)",
                         code: .readOnly
                     )
                 )
@@ -208,75 +214,12 @@ extension Examination {
                 path,
                 "every user can write to the directory (\(status.permissions.octal))",
                 consequence: "every user can replace the settings, and files of other users are not used there",
-                remedy: "chmod o-w \(path), or store the settings in another directory",
+                remedy: "run chmod o-w \(path), or store the settings in another directory",
                 code: .untrustedFile,
                 repair: isOwn ? .protectDirectory : nil
             )
         )
         examineDrafts(directory)
-    }
-
-    /// Finds users that cannot write to the settings file, but can replace it.
-    private mutating func examineGroup(
-        _ directory: SettingsDirectory,
-        _ status: FileStatus,
-        _ settings: FileStatus?
-    ) {
-        // What the sticky bit or all users change is a finding already.
-        guard status.isWritableByGroup, status.permissions & (FileMode.sticky | FileMode.otherWrite) == 0 else {
-            return
-        }
-        let path = directory.handle.path
-        if system.accessList(at: ".", in: directory.handle) != nil {
-            add(
-                Finding(
-                    .permissions,
-                    path,
-                    "the directory has an access control list that lets other users or groups write to it",
-                    consequence: "they can replace the settings, and read later ones",
-                    remedy: "setfacl -b \(path), and share the directory with a group instead if that is needed",
-                    code: .untrustedFile
-                )
-            )
-        } else if let settings, settings.isRegular, !status.isOfPrivateGroup,
-            !settings.isSharedWithGroup || settings.group != status.group
-        {
-            add(
-                Finding(
-                    .permissions,
-                    path,
-                    "group \(status.group) can write to the directory (\(status.permissions.octal)), but not to the settings "
-                        + "file (\(settings.permissions.octal), group \(settings.group))",
-                    consequence: "every member can replace the settings, and read later ones",
-                    remedy: "chmod g-w \(path), or share the settings with the group: chgrp \(status.group) "
-                        + "\(path)/\(directory.name) && chmod g+rw \(path)/\(directory.name)",
-                    code: .untrustedFile
-                )
-            )
-        }
-    }
-
-    /// Finds directories of the path that other users can rename or replace.
-    private mutating func examineParents(_ directory: SettingsDirectory) throws {
-        guard var path = try system.resolved(directory.handle.path) else { return }
-        while path != path.directory {
-            path = path.directory
-            guard let status = try system.status(at: path), status.permissions & FileMode.sticky == 0 else { continue }
-            let isWritableByAll = status.permissions & FileMode.otherWrite != 0
-            guard isWritableByAll || status.isWritableByGroup && !status.isOfPrivateGroup else { continue }
-            add(
-                Finding(
-                    .permissions,
-                    isError: isWritableByAll,
-                    path,
-                    "\(isWritableByAll ? "every user" : "group \(status.group)") can write to a directory of the path "
-                        + "(\(status.permissions.octal))",
-                    consequence: "the directory of the settings can be replaced by another one, with other settings",
-                    remedy: "chmod \(isWritableByAll ? "o" : "g")-w \(path), or store the settings elsewhere",
-                    code: .untrustedFile
-                )
-            )
-        }
     }
 
     private mutating func examineDrafts(_ directory: SettingsDirectory) {
@@ -338,11 +281,6 @@ enum Drafts {
         }
         return found
     }
-}
-
-extension FileStatus {
-    /// Whether the group is that of its owner alone, which has the owner's number where each user has a group.
-    fileprivate var isOfPrivateGroup: Bool { group == owner }
 }
 
 extension FileMode {

@@ -134,20 +134,30 @@ struct Repair {
     private func keepBroken(in directory: SettingsDirectory) throws -> FilePath? {
         guard try directory.status() != nil else { return nil }
         let flags = OpenFlags.readOnly | OpenFlags.noFollow | OpenFlags.nonBlocking
-        let bytes = try system.contents(
-            of: system.open(directory.name, in: directory.handle, flags),
-            limit: SettingsFile.longestFile
-        )
+        let file = try system.open(directory.name, in: directory.handle, flags)
         do {
-            _ = try SettingsFileText(bytes)
+            _ = try SettingsFileText(system.contents(of: file, limit: SettingsFile.longestFile))
             throw CommandFailure(
                 CommandExit.temporary,
                 "the settings file has been corrected meanwhile. Nothing is changed."
             )
-        } catch is JSONSyntaxError {
+        } catch  where Self.isBroken(error) {
             // It is to be replaced.
         }
-        return try setAside(directory.name, in: directory)
+        do {
+            return try setAside(directory.name, in: directory)
+        } catch let error as SystemError where error.number == Errno.resourceBusy {
+            throw CommandFailure(
+                CommandExit.cannotCreate,
+                "\(place.file) is mounted alone, so it cannot be replaced. Nothing is changed. Copy "
+                    + "\(directory.name.adding(SettingsFile.lastGoodSuffix)) over it while no program uses it."
+            )
+        }
+    }
+
+    /// Whether the contents of a file that cannot be read are the reason, so that a copy may replace it.
+    static func isBroken(_ error: any Error) -> Bool {
+        error is JSONSyntaxError || (error as? SystemError)?.number == Errno.fileTooLarge
     }
 
     /// Renames a file that is in the place of the journal, unless it is a journal by now.

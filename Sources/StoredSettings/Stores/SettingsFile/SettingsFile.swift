@@ -628,7 +628,7 @@ extension SettingsFile {
 
 extension SystemError {
     /// Whether root has not followed a symbolic link of another user: see ``DirectoryWalk``.
-    fileprivate var isUntrustedLink: Bool { call == .readLink && number == Errno.tooManySymbolicLinkLevels }
+    package var isUntrustedLink: Bool { call == .readLink && number == Errno.tooManySymbolicLinkLevels }
 
     /// Whether a file system cannot map a file into shared memory.
     var isAboutSharing: Bool {
