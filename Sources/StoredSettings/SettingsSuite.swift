@@ -556,7 +556,7 @@ extension SettingsSuite {
     /// - Throws: ``SettingsError`` when the newest values cannot be read.
     @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func refresh() throws {
-        try naming { try engine.store.refresh() }
+        try naming { try engine.store.refresh(mayWait: true) }
     }
 
     /// Brings the values up to date with everything that any process has stored, while the task is suspended.

@@ -14,7 +14,7 @@ import Synchronization
 /// ```
 ///
 /// While changes fail, a `set` throws, and an assignment is reported and stored later, as over a full disk. While reads fail,
-/// the last values are used, ``problem`` and the status of the suite name the error, and what depends on stored values throws,
+/// the last values are used, the status of the suite names the error, and what depends on stored values throws,
 /// as over a broken file. A store may be used from any thread.
 public final class UnreliableStore: SettingsStore {
     private struct State {
@@ -52,9 +52,6 @@ public final class UnreliableStore: SettingsStore {
         if let error { observer?.report(error) }
     }
 
-    /// The error of ``failReads(with:)``, or `nil`.
-    public var problem: SettingsError? { state.withLock { $0.readError } }
-
     /// Always `.ephemeral`: values last until the process ends.
     public var persistence: SettingsPersistence { memory.persistence }
 
@@ -64,8 +61,8 @@ public final class UnreliableStore: SettingsStore {
         memory.setObserver(observer)
     }
 
-    /// A number that differs after every change.
-    public func version() -> UInt64 { memory.version() }
+    /// The object that shows whether values are current.
+    public var sharedVersion: StoreVersion? { memory.sharedVersion }
 
     /// Reads a value and runs a body with it before a later change can be recorded.
     public func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
@@ -75,16 +72,11 @@ public final class UnreliableStore: SettingsStore {
     /// All stored values, which remain the same while reads fail.
     public func contents() -> [String: StoredValue] { memory.contents() }
 
-    /// Stores all changes of a body or none, unless reads or changes fail.
-    public func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        if let problem { throw problem }
-        return try write(body)
-    }
-
-    /// Stores all assignments of a body or none, unless changes fail.
-    public func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+    /// Stores all changes of a body or none, unless changes fail, or reads fail and the body is not blind.
+    public func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        if !isBlind { try refresh(mayWait: false) }
         try checkChanges()
-        return try memory.commit(body)
+        return try memory.commit(isBlind: isBlind, body)
     }
 
     /// Does nothing, or throws while changes fail.
@@ -98,8 +90,8 @@ public final class UnreliableStore: SettingsStore {
     }
 
     /// Does nothing, or throws while reads fail.
-    public func refresh() throws {
-        if let problem { throw problem }
+    public func refresh(mayWait: Bool) throws {
+        if let error = state.withLock({ $0.readError }) { throw error }
     }
 
     private func checkChanges() throws {

@@ -74,7 +74,7 @@ struct EtcdProbe {
                 // Its connection was closed while the request was on the way.
                 try store.write(value, forKey: key)
             }
-            try store.refresh()
+            try store.refresh(mayWait: true)
             print("\(integer(store.value(forKey: key)))")
         }
     }
@@ -119,7 +119,7 @@ private struct Child {
         }
         var status: CInt = 0
         waitpid(child, &status, 0)
-        try inherited.refresh()
+        try inherited.refresh(mayWait: true)
         print("parent \(integer(inherited.value(forKey: key))) child \(status)")
     }
 
@@ -127,7 +127,7 @@ private struct Child {
         do {
             let store = try makeStore()
             // The first read waits for a limited time only, which a busy machine exceeds.
-            try store.refresh()
+            try store.refresh(mayWait: true)
             guard integer(store.value(forKey: key)) == number else { return false }
             try store.write(.integer(Int128(number + 1)), forKey: key)
             guard try !inherited.writeLater([key: 0]) else { return false }

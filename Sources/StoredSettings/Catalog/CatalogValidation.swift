@@ -110,7 +110,7 @@ extension SettingsCatalog {
             if let problem { warnings.append((suite, suite.naming(problem))) }
             let recordKeys = suite.engine.recordKeys.withLock(\.self)
             unknown += suite.unknownKeys(in: contents, among: settings(of: suite), except: recordKeys) {
-                (suite.engine.store as? any LocatingStore)?.location(ofValueForKey: $0)
+                suite.engine.store.location(ofValueForKey: $0)
             }
         }
         for suite in suites {

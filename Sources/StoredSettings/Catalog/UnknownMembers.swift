@@ -30,8 +30,7 @@ extension Setting {
         var errors: [SettingsError] = []
         // What is used while a file cannot be read is not in the file.
         if engine.store.problem == nil, let stored = box.storedValue {
-            let store = engine.store as? any LocatingStore
-            errors += unknownMembers(in: stored) { store?.location(ofValueForKey: box.storedKey ?? key) }
+            errors += unknownMembers(in: stored) { engine.store.location(ofValueForKey: box.storedKey ?? key) }
         }
         for document in suite.layers?.snapshot.documents ?? [] {
             guard let (name, stored) = document.value(for: box.key.storedKeys) else { continue }

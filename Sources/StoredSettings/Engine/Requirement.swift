@@ -195,11 +195,9 @@ extension SettingsEngine {
             isReplaced
             ? "the last values that meet it are used, or the defaults, and the stored values are left as they are"
             : "the values are used as they are"
-        if let store = store as? any LocatingStore {
-            // Each file is read once: `first` of a lazy collection reads it twice, and traps if it has changed in between.
-            for key in requirement.keys.flatMap(\.all) where error.location == nil {
-                error.location = store.location(ofValueForKey: key)
-            }
+        // Each file is read once: `first` of a lazy collection reads it twice, and traps if it has changed in between.
+        for key in requirement.keys.flatMap(\.all) where error.location == nil {
+            error.location = store.location(ofValueForKey: key)
         }
         return naming(error, suite: error.suite ?? "")
     }

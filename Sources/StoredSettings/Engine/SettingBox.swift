@@ -339,8 +339,8 @@ extension SettingBox {
     /// The error of a stored value that cannot be used, with the names of this setting and a fix.
     func unreadable(_ error: any Error) -> SettingsError {
         var error = SettingsError.wrapping(error, as: .invalidValue)
-        if error.location?.line == nil, let store = engine.store as? any LocatingStore {
-            error.location = store.location(ofValueForKey: storedKey ?? key.name) ?? error.location
+        if error.location?.line == nil {
+            error.location = engine.store.location(ofValueForKey: storedKey ?? key.name) ?? error.location
         }
         error = naming(error, as: .invalidValue)
         let remedy = error.remedy.isEmpty ? "assign a new value" : error.remedy

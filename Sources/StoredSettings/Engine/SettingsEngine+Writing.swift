@@ -59,7 +59,7 @@ extension SettingsEngine {
     private func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
         guard isFree, !key.isEmpty, !isRestricted(key) else { return false }
         try value?.checkStorable(forKey: key)
-        return try store.writeWithoutWaiting(value, forKey: key)
+        return try store.write(value, forKey: key, mayWait: false)
     }
 
     /// Whether a set has nothing to do but to store its value.
@@ -96,13 +96,17 @@ extension SettingsEngine {
     ///
     /// - Returns: Whether the store has accepted them.
     private func writeLater(_ edits: some Collection<(key: String, value: StoredValue?)>) throws -> Bool {
-        guard store.canWriteLater, isFree, edits.allSatisfy({ !$0.key.isEmpty }) else { return false }
+        guard isFree, edits.allSatisfy({ !$0.key.isEmpty }), try store.writeLater([:]) else { return false }
         for (key, value) in edits { try value?.checkStorable(forKey: key) }
         // A check makes no other one, so the transaction has to check the values.
         if CheckScope.isCurrent, edits.contains(where: { isRestricted($0.key) }) { return false }
         // What other processes store until then is checked when it arrives.
         try check(edits)
-        return try store.writeLater(Dictionary(edits.map { ($0.key, $0.value) }) { $1 })
+        guard try store.writeLater(Dictionary(edits.map { ($0.key, $0.value) }) { $1 }) else { return false }
+        // A commit that is under way was checked without these values.
+        if hasRequirements { state.withLock { $0.held.noteUncheckedChange() } }
+        checkIfDue()
+        return true
     }
 
     private func keep(
@@ -233,8 +237,7 @@ extension SettingsEngine {
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             unmet = []
             if hasRequirements {
-                // A store that is written later records other changes meanwhile.
-                number = state.withLock { $0.held.beginCommit(isChecked: !isBlind && !store.canWriteLater) }
+                number = state.withLock { $0.held.beginCommit(isChecked: !isBlind) }
             }
             // The store has read the commits of other processes, so the writes that are still pending are newer.
             guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else {
@@ -267,7 +270,7 @@ extension SettingsEngine {
             if let delivery = useReassigned(in: transaction, flush) { deliveries.append(delivery) }
             return result
         }
-        let result = try isBlind ? store.write(body) : store.commit(body)
+        let result = try store.commit(isBlind: isBlind, body)
         isDone = true
         return result
     }

@@ -69,7 +69,7 @@ package final class SettingsEngine: Sendable {
     /// Creates an engine without reporters, which receives nothing until it is set as the store's observer.
     init(store: any SettingsStore, ownsStore: Bool) {
         self.store = store
-        storeVersion = (store as? any VersionedStore)?.storeVersion
+        storeVersion = store.sharedVersion
         self.ownsStore = ownsStore
         isStorageAvailable = !(store is UnavailableStore)
         state = EngineState(State(pendingWrites: PendingWrites(isSavedLater: isStorageAvailable)), storeVersion)

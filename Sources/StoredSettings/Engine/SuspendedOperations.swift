@@ -148,7 +148,7 @@ extension SettingsEngine {
     /// - Returns: The result; `nil` if it would have had to wait. Then the body has not run.
     fileprivate func withoutWaiting<Result>(_ body: () throws -> Result) throws -> Result? {
         // A store of an application may wait all the same.
-        guard storeVersion != nil else { return nil }
+        guard store is any LimitedStore else { return nil }
         do {
             return try WaitLimit.run(for: .zero, body)
         } catch  where error.isCaused(by: WaitLimitError.self) {

@@ -113,9 +113,7 @@ struct LayerDocument: Sendable {
 extension SettingsSuite {
     /// The place of a stored value in the file of the suite; `nil` without a file.
     fileprivate func location(ofValueForKey key: String) -> SettingsError.Location? {
-        if let store = engine.store as? any LocatingStore, let found = store.location(ofValueForKey: fullKey(key)) {
-            return found
-        }
+        if let found = engine.store.location(ofValueForKey: fullKey(key)) { return found }
         guard case .durable(let path) = persistence else { return nil }
         return SettingsError.Location(file: path)
     }

@@ -4,10 +4,9 @@
 ///
 /// A value that is set is read as from a settings file, where dates, bytes, infinities and NaN are strings. Initial values remain as
 /// they are, so that a test can have those of another store, such as `UserDefaults`.
-public final class InMemoryStore: SettingsStore, VersionedStore {
+public final class InMemoryStore: LimitedStore {
     private struct State {
         var values: [String: StoredValue]
-        var version: UInt64 = 1
         weak var observer: (any StoreObserver)?
         /// The problems of the initial values, until there is an observer that can report them.
         var problems: [SettingsError] = []
@@ -15,7 +14,8 @@ public final class InMemoryStore: SettingsStore, VersionedStore {
 
     private let state: Locked<State>
     private let writer = Locked<Void>(())
-    package let storeVersion = StoreVersion()
+    /// The object that shows whether values are current.
+    public let sharedVersion: StoreVersion? = StoreVersion()
     private let reason: String
 
     /// Creates a store.
@@ -52,11 +52,6 @@ public final class InMemoryStore: SettingsStore, VersionedStore {
         for problem in problems { observer.report(problem) }
     }
 
-    /// A number that differs after every change.
-    public func version() -> UInt64 {
-        state.withLock { $0.version }
-    }
-
     /// Reads a value and runs a body with it before a later change can be recorded.
     public func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
         state.withLock { body($0.values[key]) }
@@ -68,7 +63,7 @@ public final class InMemoryStore: SettingsStore, VersionedStore {
     }
 
     /// Runs a body, without a concurrent writer, and stores either all its changes or none.
-    public func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+    public func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         let (result, delivery) = try WaitLimit.withLock(writer) { _ in
             var transaction = StoreTransaction(base: contents())
             let result = try body(&transaction)
@@ -79,8 +74,12 @@ public final class InMemoryStore: SettingsStore, VersionedStore {
         return result
     }
 
-    /// Stores the value of one key, unless another thread runs a transaction.
-    public func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
+    /// Stores the value of one key, and waits for transactions of other threads if it may.
+    public func write(_ value: StoredValue?, forKey key: String, mayWait: Bool) throws -> Bool {
+        guard !mayWait else {
+            try commit { $0[key] = value }
+            return true
+        }
         try value?.checkStorable(forKey: key)
         let delivery = writer.withLockIfAvailable { _ in
             var transaction = StoreTransaction(base: contents())
@@ -97,8 +96,7 @@ public final class InMemoryStore: SettingsStore, VersionedStore {
             for change in changes {
                 state.values[change.key] = change.new
             }
-            state.version &+= 1
-            storeVersion.invalidate()
+            sharedVersion?.invalidate()
             return state.observer?.record(StoreCommit(changes: changes, origin: .local)) ?? .none
         }
     }

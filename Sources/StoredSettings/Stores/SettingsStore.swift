@@ -8,15 +8,15 @@
 ///
 /// - **Reads do not fail.** A store that cannot read its current contents reports the error and returns the newest
 ///   contents that it could read. A read never waits for the body of a commit.
-/// - **A commit is atomic and exclusive.** ``commit(_:)`` runs its body on the newest contents. No other writer runs at
+/// - **A commit is atomic and exclusive.** ``commit(isBlind:_:)`` runs its body on the newest contents. No other writer runs at
 ///   the same time, in any thread or process that uses the store. Either all changes of the body are stored, or the
 ///   commit throws and nothing has changed. After it returns, the changes survive the death of the process if
 ///   ``persistence`` is ``SettingsPersistence/durable(path:)``. If the newest contents cannot be read, the commit
 ///   throws before the body runs, because a change must not be based on older values or on defaults.
-/// - **A blind write does not depend on the stored values.** ``write(_:)`` is as atomic and exclusive as a commit. Its
-///   result is the same whatever is stored, so a store can accept it while the contents cannot be read.
-/// - **The version shows changes.** Whenever a read could return a different value than before, ``version()`` returns a
-///   different number, whichever process made the change.
+/// - **A blind commit does not depend on the stored values.** It is as atomic and exclusive as any other. Its result is the same
+///   whatever is stored, so a store can accept it while the contents cannot be read.
+/// - **The version shows changes.** Whenever a read could return a different value than before, ``sharedVersion`` was invalidated,
+///   or ``version()`` returns a different number, whichever process made the change.
 /// - **Changes are recorded in order.** The store passes every visible change to its ``StoreObserver``, in order, one
 ///   record per commit. No read can occur between a change and its record. A store with a lock records while it holds
 ///   the lock, and performs the returned ``StoreDelivery`` after it has released the lock.
@@ -28,20 +28,21 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// How long committed values last.
     var persistence: SettingsPersistence { get }
 
-    /// The error that prevents a current read, or `nil`.
-    ///
-    /// While there is one, reads return the newest contents that could be read, or none.
-    var problem: SettingsError? { get }
-
     /// Sets the observer that records every change from now on, and replaces the previous one.
     ///
     /// A suite sets the observer before it makes any other call. Each further suite with the same store sets it again,
     /// possibly to the same object. The store holds a weak reference.
     func setObserver(_ observer: any StoreObserver)
 
+    /// The object that shows without a call whether values are current; `nil` for a store that has to be asked.
+    ///
+    /// With it, a cached read takes about as long as one from memory. Invalidate it under the lock under which a change is recorded,
+    /// and before the change is recorded.
+    var sharedVersion: StoreVersion? { get }
+
     /// Returns a number that changes whenever a read could return a different value.
     ///
-    /// It is called before every read, so it must be cheap.
+    /// Without a ``sharedVersion``, it is called before every read, so it must be cheap.
     func version() -> UInt64
 
     /// Reads a value and runs a body with it before a later change can be recorded.
@@ -72,49 +73,25 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// A store that cannot exclude writers far away runs the body again when one of them has changed the contents meanwhile.
     /// Only the last run counts.
     ///
-    /// - Parameter body: Reads and changes the contents. If it throws, the commit rethrows the error and nothing
-    ///   changes.
+    /// - Parameters:
+    ///   - isBlind: Whether the body only assigns and removes values, without regard to the existing ones. A store accepts such a commit
+    ///     while the contents cannot be read, if it can, and throws otherwise.
+    ///   - body: Reads and changes the contents. If it throws, the commit rethrows the error and nothing changes.
     /// - Returns: The result of the body.
     /// - Throws: The error of the body, or ``SettingsError`` if the changes cannot be stored.
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result
-
-    /// Stores either all assignments of a body or none, whatever is stored now.
-    ///
-    /// This is a *blind write*: its result does not depend on the stored values. So a store can accept it while the
-    /// contents cannot be read, in which case ``commit(_:)`` throws. Otherwise, it is the same as ``commit(_:)``.
-    ///
-    /// - Parameter body: Assigns and removes values without regard to the existing ones. It belongs to the library and
-    ///   calls no store.
-    /// - Returns: The result of the body.
-    /// - Throws: The error of the body, or ``SettingsError`` if the changes cannot be stored. Nothing has changed then.
-    func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result
+    func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result
 
     /// Stores the value of one key, whatever is stored now.
     ///
-    /// It is the same as a ``write(_:)`` whose body makes one assignment. Most sets make this call, so a store should make
-    /// it fast.
+    /// It is the same as a blind commit whose body makes one assignment. Most sets make this call, so a store should make it fast.
     ///
     /// - Parameters:
     ///   - value: The value; `nil` to remove the stored one.
     ///   - key: The key.
+    ///   - mayWait: Whether to wait for other threads and processes.
+    /// - Returns: Whether the value is stored. If not, nothing has changed; with `mayWait`, it is always `true`.
     /// - Throws: ``SettingsError`` if the change cannot be stored. Nothing has changed then.
-    func write(_ value: StoredValue?, forKey key: String) throws
-
-    /// Stores the value of one key, unless that would have to wait for another thread or process.
-    ///
-    /// Implement it for a store whose writes are fast, and that knows when they are not.
-    ///
-    /// - Parameters:
-    ///   - value: The value; `nil` to remove the stored one.
-    ///   - key: The key.
-    /// - Returns: Whether the value is stored. If not, nothing has changed.
-    /// - Throws: ``SettingsError`` if the change cannot be stored. Nothing has changed then.
-    func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool
-
-    /// Whether ``writeLater(_:)`` may accept values.
-    ///
-    /// A store that implements that method returns `true`.
-    var canWriteLater: Bool { get }
+    func write(_ value: StoredValue?, forKey key: String, mayWait: Bool) throws -> Bool
 
     /// Makes assignments visible now, and stores them later.
     ///
@@ -122,7 +99,7 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// before any other. The store must not lose the values when the process ends. It reports to its ``StoreObserver`` if it
     /// drops them.
     ///
-    /// - Parameter edits: The values; `nil` to remove the stored one of a key.
+    /// - Parameter edits: The values; `nil` to remove the stored one of a key. None to find out whether the store accepts any.
     /// - Returns: Whether the store has accepted the values. If not, nothing has changed.
     /// - Throws: ``SettingsError`` if the values can never be stored. Nothing has changed then.
     func writeLater(_ edits: [String: StoredValue?]) throws -> Bool
@@ -141,15 +118,22 @@ public protocol SettingsStore: AnyObject, Sendable {
 
     /// Brings the contents up to date with everything that any process has committed before this call.
     ///
-    /// Implement it for a store whose reads may return an earlier state.
+    /// Implement it for a store whose reads may return an earlier state. While it throws, reads return the newest contents that could
+    /// be read, or none.
     ///
+    /// - Parameter mayWait: Whether to wait for a network. Otherwise, only what is known counts.
     /// - Throws: ``SettingsError`` if the newest contents cannot be read.
-    func refresh() throws
+    func refresh(mayWait: Bool) throws
 
     /// Starts to notice changes of other processes without being asked to read.
     ///
     /// Every stream and observation calls it, so the store may already be watching.
     func watch()
+
+    /// Returns the place of a key's value in a file, for errors about it; `nil` when it is not in a file, or cannot be found.
+    ///
+    /// It may read the file.
+    func location(ofValueForKey key: String) -> SettingsError.Location?
 
     /// Releases files and watches.
     ///
@@ -163,27 +147,22 @@ extension SettingsStore {
         withValue(forKey: key) { $0 }
     }
 
-    /// Commits the assignments of the body.
+    /// Always `nil`.
     ///
-    /// This is sufficient for a store whose contents can always be read.
-    public func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        try commit(body)
+    /// This is sufficient for a store whose ``version()`` is cheap enough.
+    public var sharedVersion: StoreVersion? { nil }
+
+    /// The number of changes that ``sharedVersion`` has seen.
+    ///
+    /// A store without that object implements this method.
+    public func version() -> UInt64 { sharedVersion?.number ?? 0 }
+
+    /// Makes one assignment in a blind commit.
+    public func write(_ value: StoredValue?, forKey key: String, mayWait: Bool) throws -> Bool {
+        guard mayWait else { return false }
+        try commit(isBlind: true) { $0[key] = value }
+        return true
     }
-
-    /// Makes one assignment in a blind write.
-    public func write(_ value: StoredValue?, forKey key: String) throws {
-        try write { $0[key] = value }
-    }
-
-    /// Returns `false`.
-    ///
-    /// This is sufficient for a store that may always have to wait.
-    public func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool { false }
-
-    /// `false`.
-    ///
-    /// This is sufficient for a store whose writes wait for no network.
-    public var canWriteLater: Bool { false }
 
     /// Returns `false`.
     ///
@@ -195,11 +174,6 @@ extension SettingsStore {
     /// This is sufficient for a store without defaults of its own.
     public func fallback(forKey key: String) -> StoredValue? { nil }
 
-    /// Always `nil`.
-    ///
-    /// This is sufficient for a store whose contents can always be read.
-    public var problem: SettingsError? { nil }
-
     /// Does nothing.
     ///
     /// This is sufficient for a store whose commits write to the final place.
@@ -208,12 +182,17 @@ extension SettingsStore {
     /// Does nothing.
     ///
     /// This is sufficient for a store whose reads return the newest contents.
-    public func refresh() throws {}
+    public func refresh(mayWait: Bool) throws {}
 
     /// Does nothing.
     ///
     /// This is sufficient for a store that no other process can change.
     public func watch() {}
+
+    /// Returns `nil`.
+    ///
+    /// This is sufficient for a store without a file that people edit.
+    public func location(ofValueForKey key: String) -> SettingsError.Location? { nil }
 
     /// Does nothing.
     ///
@@ -221,13 +200,30 @@ extension SettingsStore {
     public func close() {}
 }
 
-/// A store that can show a person where a value is.
-protocol LocatingStore: SettingsStore {
-    /// Returns the place of a key's value in a file; `nil` when it is not in the file, or the file cannot be read.
-    ///
-    /// This takes time in proportion to the file, and is for errors. The caller holds no lock of the store.
-    func location(ofValueForKey key: String) -> SettingsError.Location?
+extension SettingsStore {
+    /// The error that prevents a current read; `nil` if there is none.
+    package var problem: SettingsError? {
+        do {
+            try refresh(mayWait: false)
+            return nil
+        } catch {
+            return SettingsError.wrapping(error, as: .readFailed)
+        }
+    }
+
+    /// Runs a commit that may depend on the stored values.
+    package func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try commit(isBlind: false, body)
+    }
+
+    /// Stores the value of one key, and waits as long as necessary.
+    package func write(_ value: StoredValue?, forKey key: String) throws {
+        _ = try write(value, forKey: key, mayWait: true)
+    }
 }
+
+/// A store whose commits wait within a ``WaitLimit``.
+package protocol LimitedStore: SettingsStore {}
 
 /// A store that keeps earlier values, for when the stored ones are unusable.
 protocol RecoveringStore: SettingsStore {

@@ -3,7 +3,7 @@
 
 /// The contents of a store while a commit changes them.
 ///
-/// A store creates a transaction for the body of ``SettingsStore/commit(_:)`` and stores its ``changes`` afterwards.
+/// A store creates a transaction for the body of ``SettingsStore/commit(isBlind:_:)`` and stores its ``changes`` afterwards.
 public struct StoreTransaction: Sendable {
     private let base: StoreContents
     private var edits: [String: StoredValue?] = [:]

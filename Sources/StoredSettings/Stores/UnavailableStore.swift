@@ -5,9 +5,9 @@
 /// It remains empty, and every commit throws.
 ///
 /// The engine holds assigned values as pending writes and never retries them.
-final class UnavailableStore: VersionedStore {
+final class UnavailableStore: LimitedStore {
     /// The engine reads these values, and invalidates this version when they change.
-    let storeVersion = StoreVersion()
+    let sharedVersion: StoreVersion? = StoreVersion()
     private let cause: SettingsError
 
     /// Creates a store for values that cannot be stored.
@@ -27,13 +27,11 @@ final class UnavailableStore: VersionedStore {
 
     func setObserver(_ observer: any StoreObserver) {}
 
-    func version() -> UInt64 { 1 }
-
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result { body(nil) }
 
     func contents() -> [String: StoredValue] { [:] }
 
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+    func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         throw error("nothing is changed")
     }
 

@@ -26,7 +26,7 @@ import Synchronization
 ///
 /// Commits of one store exclude each other. Those of different processes and stores do not, but no change is lost. A store
 /// receives the commits of the others a moment later; ``refresh()`` waits for them.
-public final class EtcdStore: SettingsStore, VersionedStore {
+public final class EtcdStore: LimitedStore {
     let replica: Replica
     private let isWaitOver = Atomic(false)
 
@@ -48,7 +48,8 @@ public final class EtcdStore: SettingsStore, VersionedStore {
         replica.close()
     }
 
-    package var storeVersion: StoreVersion { replica.storeVersion }
+    /// The object that shows whether values are current.
+    public var sharedVersion: StoreVersion? { replica.storeVersion }
 
     // MARK: - Reading
 
@@ -116,11 +117,6 @@ public final class EtcdStore: SettingsStore, VersionedStore {
         return .readOnly(path: path, reason: problem.fact)
     }
 
-    /// The error that prevents the store from receiving changes, or `nil`.
-    public var problem: SettingsError? {
-        replica.peek { $0.problem }
-    }
-
     // MARK: - Writing
 
     /// Runs a body on the newest contents, and stores either all its changes or none.
@@ -129,7 +125,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     ///
     /// - Throws: The error of the body, or `SettingsError`. If its code is `SettingsError.Code.outcomeUnknown`, the
     ///   changes may be stored. After every other error, nothing has changed.
-    public func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+    public func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         try commitChanges { base in
             var transaction = StoreTransaction(base: base)
             let result = try body(&transaction)
@@ -137,9 +133,6 @@ public final class EtcdStore: SettingsStore, VersionedStore {
             return (transaction.storedAsJSON(includingEqual: false), result)
         }
     }
-
-    /// `true`.
-    public var canWriteLater: Bool { true }
 
     /// Makes assignments visible in this process, and sends them in the background.
     ///
@@ -150,6 +143,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     /// - Throws: `SettingsError` if etcd never accepts the values.
     public func writeLater(_ edits: [String: StoredValue?]) throws -> Bool {
         guard !replica.isInherited else { return false }
+        guard !edits.isEmpty else { return true }
         try replica.checkOwner()
         replica.start()
         var stored: [String: StoredValue?] = [:]
@@ -177,13 +171,15 @@ public final class EtcdStore: SettingsStore, VersionedStore {
 
     /// Stores the value of one key, whatever is stored now.
     ///
-    /// - Throws: The same as ``commit(_:)``.
-    public func write(_ value: StoredValue?, forKey key: String) throws {
+    /// - Throws: The same as ``commit(isBlind:_:)``.
+    public func write(_ value: StoredValue?, forKey key: String, mayWait: Bool) throws -> Bool {
+        // The servers are always waited for.
+        guard mayWait else { return false }
         try value?.checkStorable(forKey: key)
         let value = value?.storedAsJSON
-        try commitChanges { base in
+        return try commitChanges { base in
             let old = base[key]
-            return (old == value ? [] : [StoreChange(key: key, old: old, new: value)], ())
+            return (old == value ? [] : [StoreChange(key: key, old: old, new: value)], true)
         }
     }
 
@@ -256,9 +252,14 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     ///
     /// Afterward, reads return every write that was acknowledged to any process before the call.
     ///
+    /// - Parameter mayWait: Whether to ask the servers. Otherwise, only what is known of them counts.
     /// - Throws: `SettingsError` if no server can be reached.
-    public func refresh() throws {
+    public func refresh(mayWait: Bool) throws {
         let replica = replica
+        guard mayWait else {
+            if let problem = replica.peek({ $0.problem }) { throw problem }
+            return
+        }
         try replica.checkOwner()
         replica.start()
         try replica.thread.run(limited: true) {

@@ -10,7 +10,7 @@ extension UserDefaultsStore {
     /// Runs a body with the newest contents, exclusively among all writers of this process, and saves its changes.
     ///
     /// Other processes are not excluded, because Foundation has no lock. Their changes are read before the body runs.
-    public func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+    public func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         var deliveries: [StoreDelivery] = []
         defer { for delivery in deliveries { delivery.perform() } }
         return try Self.writer.withLock { _ in

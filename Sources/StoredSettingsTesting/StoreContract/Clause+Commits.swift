@@ -39,7 +39,7 @@ extension SettingsStoreContract.Clause {
         let (store, recorder) = try trial.makeRecordedStore()
         try store.commit { $0["b"] = 1 }
         recorder.removeAll()
-        try store.write {
+        try store.commit(isBlind: true) {
             $0["a"] = 2
             $0["b"] = nil
             $0["c"] = 3
@@ -60,7 +60,7 @@ extension SettingsStoreContract.Clause {
             && recorder.commits.first?.consists(of: [StoreChange(key: "a", old: 2, new: 4)], .local) == true
         trial.expect(isEach, "the writes of one key are not recorded as one commit each")
         recorder.removeAll()
-        let isWritten = try store.writeWithoutWaiting(5, forKey: "a")
+        let isWritten = try store.write(5, forKey: "a", mayWait: false)
         trial.expect(store.value(forKey: "a") == (isWritten ? 5 : 4), "a write without waiting has another result")
         trial.expect(recorder.commits.count == (isWritten ? 1 : 0), "a write without waiting is recorded differently")
     }

@@ -11,11 +11,15 @@ extension SettingsStoreContract.Clause {
     ) { trial in
         let (store, _) = try trial.makeRecordedStore()
         var versions = [store.version()]
+        var shared = [store.sharedVersion?.number]
         for value: StoredValue in [1, 2, 1, "1", 1.0, nil] {
             try store.commit { $0["a"] = value }
             versions.append(store.version())
+            shared.append(store.sharedVersion?.number)
         }
         trial.expect(Set(versions).count == versions.count, "a version is repeated after a change")
+        let isShared = store.sharedVersion != nil
+        trial.expect(!isShared || Set(shared).count == shared.count, "a change does not invalidate the shared version")
     }
 
     /// The version stays the same while nothing changes.

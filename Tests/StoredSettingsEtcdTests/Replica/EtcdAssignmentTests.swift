@@ -44,7 +44,7 @@ struct EtcdAssignmentTests {
             proxy.refuseConnections(false)
             try await blocking { try setting.suite.synchronize() }
             let other = try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: prefix)
-            try await blocking { try other.refresh() }
+            try await blocking { try other.refresh(mayWait: true) }
             #expect(other.contents() == ["port": 3])
             store.close()
         }

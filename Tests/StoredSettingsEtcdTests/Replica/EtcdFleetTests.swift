@@ -147,7 +147,7 @@ private struct Fleet {
         for program in programs { try program.waitForOutput("idle\n") }
         try observer.write(true, forKey: "end")
         var history = FleetHistory(try programs.map { try $0.finish() })
-        try observer.refresh()
+        try observer.refresh(mayWait: true)
         let contents = observer.contents()
         let last: String = if case .string(let label)? = contents["last"] { label } else { "" }
         history.check(contents.compactMapValues(Self.number), last: last, times)

@@ -45,7 +45,7 @@ struct EtcdQueueTests {
     private static func settledContents(of store: EtcdStore) async throws -> [String: StoredValue] {
         try await blocking {
             try store.synchronize()
-            try store.refresh()
+            try store.refresh(mayWait: true)
         }
         return store.contents()
     }
@@ -83,7 +83,7 @@ struct EtcdQueueTests {
             contents.cluster = 2
             other.restore(contents)
             let first = EtcdStore(etcd, prefix: "p", replicaFile: "\(directory)/replica.json")
-            try await blocking { try first.refresh() }
+            try await blocking { try first.refresh(mayWait: true) }
             etcd.intercept { _, _ in
                 throw EtcdTransportError(.unreachable, mayHaveArrived: false, reason: "there is no server")
             }
@@ -231,7 +231,9 @@ private final class SlowFile: SettingsStore {
         if isFirst.exchange(false, ordering: .relaxed) { firstRead() }
         return file.contents()
     }
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result { try file.commit(body) }
+    func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try file.commit(isBlind: isBlind, body)
+    }
     func synchronize() throws { try file.synchronize() }
     func close() { file.close() }
 }

@@ -23,7 +23,7 @@ struct EtcdStoreTests {
         let (first, second, _) = try await Self.pair()
         try await blocking {
             try first.commit { $0["count"] = 1 }
-            try second.refresh()
+            try second.refresh(mayWait: true)
             var runs: [StoredValue?] = []
             try second.commit { transaction in
                 runs.append(transaction["count"])
@@ -33,7 +33,7 @@ struct EtcdStoreTests {
             }
             #expect(runs == [1, 10, 10])
             #expect(second.contents() == ["count": 10, "mine": 10, "other": 5])
-            try first.refresh()
+            try first.refresh(mayWait: true)
             #expect(first.contents() == second.contents())
         }
     }
@@ -43,15 +43,15 @@ struct EtcdStoreTests {
         let (first, second, _) = try await Self.pair()
         try await blocking {
             try first.commit { $0["a"] = 1 }
-            try second.refresh()
-            try second.write { transaction in
+            try second.refresh(mayWait: true)
+            try second.commit(isBlind: true) { transaction in
                 try first.write(2, forKey: "a")
                 transaction["a"] = 3
                 transaction["b"] = nil
             }
             #expect(second.contents() == ["a": 3])
             // The value is equal when the body runs, and is not when the write is stored.
-            try second.write { transaction in
+            try second.commit(isBlind: true) { transaction in
                 try first.write(4, forKey: "a")
                 transaction["a"] = 3
             }
@@ -64,7 +64,7 @@ struct EtcdStoreTests {
         let (first, second, _) = try await Self.pair()
         try await blocking {
             try first.commit { $0["a"] = 1 }
-            try second.refresh()
+            try second.refresh(mayWait: true)
             var seen: [StoredValue?] = []
             try second.commit { transaction in
                 if seen.isEmpty { try first.write(2, forKey: "a") }
@@ -93,7 +93,7 @@ struct EtcdStoreTests {
         }
         // The key of another suite, whose name begins with the same letters.
         try await client.put("\(prefix.dropLast())x/k/a", "1")
-        try await blocking { try first.refresh() }
+        try await blocking { try first.refresh(mayWait: true) }
         #expect(first.contents() == [:])
     }
 
@@ -170,7 +170,7 @@ struct EtcdStoreTests {
             }
             try await group.waitForAll()
         }
-        try await blocking { try first.refresh() }
+        try await blocking { try first.refresh(mayWait: true) }
         #expect(first.contents().count == 32)
     }
 

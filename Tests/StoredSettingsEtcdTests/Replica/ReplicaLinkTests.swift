@@ -131,7 +131,7 @@ struct ReplicaLinkTests {
         #expect(error?.consequence == "the change may or may not be stored")
         etcd.intercept(nil)
         etcd.holdEvents(false)
-        try await blocking { try store.refresh() }
+        try await blocking { try store.refresh(mayWait: true) }
         #expect(store.value(forKey: "a") == 2)
         store.close()
     }
@@ -146,7 +146,7 @@ struct ReplicaLinkTests {
         try await blocking {
             let error = expectError(.writeFailed) { try store.write(1, forKey: "a") }
             #expect(error?.consequence == "nothing is changed")
-            try store.refresh()
+            try store.refresh(mayWait: true)
         }
         #expect(store.value(forKey: "a") == nil)
         store.close()
@@ -176,7 +176,7 @@ struct ReplicaLinkTests {
         try await blocking {
             for number in 1...3 {
                 try store.commit { $0["count"] = EtcdStoreTests.incremented($0["count"]) }
-                try store.refresh()
+                try store.refresh(mayWait: true)
                 #expect(store.value(forKey: "count") == .integer(Int128(number)))
             }
         }

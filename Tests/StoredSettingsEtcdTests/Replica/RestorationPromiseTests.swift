@@ -32,7 +32,7 @@ struct RestorationPromiseTests {
     /// In the backup, `a` is 1. The watch of the store has begun, so that nothing but the test makes further requests.
     private static func lostCommit(_ etcd: MemoryEtcd) async throws -> (EtcdStore, MemoryEtcd.Contents) {
         let store = store(etcd)
-        try await blocking { try store.refresh() }
+        try await blocking { try store.refresh(mayWait: true) }
         await eventually("the watch is created") { etcd.watches > 0 }
         etcd.put("p/k/a", "0")
         await eventually("the watch has begun") { store.value(forKey: "a") == 0 }
@@ -89,7 +89,7 @@ struct RestorationPromiseTests {
         let (store, backup) = try await Self.lostCommit(etcd)
         let other = Self.store(etcd)
         try await blocking {
-            try other.refresh()
+            try other.refresh(mayWait: true)
             etcd.restore(backup, grownTo: growth > 0 ? etcd.revision + growth : nil)
             etcd.holdEvents(true)
             for _ in 1...3 {
@@ -111,7 +111,7 @@ struct RestorationPromiseTests {
         let backup = etcd.contents
         // Another program does not change the head.
         etcd.put("p/k/a", "2")
-        try await blocking { try store.refresh() }
+        try await blocking { try store.refresh(mayWait: true) }
         etcd.restore(backup)
         try await blocking { try store.write(2, forKey: "a") }
         #expect(etcd.value(of: "p/k/a") == "2")
@@ -183,9 +183,9 @@ struct RestorationPromiseTests {
         }
         let observer = ReplicaTrial.Observer(of: store)
         try await blocking {
-            try store.refresh()
+            try store.refresh(mayWait: true)
             try store.write(3, forKey: "a")
-            try store.refresh()
+            try store.refresh(mayWait: true)
         }
         #expect(store.value(forKey: "a") == 3)
         #expect(observer.commits.withLock { $0.map(\.values) } == [["a": 3]])
@@ -205,7 +205,7 @@ struct RestorationPromiseTests {
         etcd.holdEvents(true)
         for _ in 1...20 { etcd.put("p/k/a", "9") }
         etcd.restore(backup, grownTo: growth > 0 ? known + growth : nil)
-        try await blocking { try store.refresh() }
+        try await blocking { try store.refresh(mayWait: true) }
         #expect(store.value(forKey: "a") == 1)
         etcd.holdEvents(false)
         await eventually("the old watch has ended") { etcd.watches > 1 || Self.isRecorded(9, observer) }
@@ -236,10 +236,10 @@ struct RestorationPromiseTests {
             await isFree.wait()
             return response
         }
-        let late = Task { try await blocking { try store.refresh() } }
+        let late = Task { try await blocking { try store.refresh(mayWait: true) } }
         await isRead.wait()
         etcd.restore(backup, grownTo: growth > 0 ? known + growth : nil)
-        try await blocking { try store.refresh() }
+        try await blocking { try store.refresh(mayWait: true) }
         #expect(store.value(forKey: "a") == 1)
         isFree.open()
         try await late.value
@@ -291,7 +291,7 @@ struct RestorationPromiseTests {
             var configuration = Self.configuration
             configuration.replicaFile = path
             let store = EtcdStore(etcd, prefix: "p", configuration: configuration)
-            try await blocking { try store.refresh() }
+            try await blocking { try store.refresh(mayWait: true) }
             store.close()
             let saved = LocalReplica(at: path, prefix: "p/")
             #expect(saved.load()?.values == ["a": 1])

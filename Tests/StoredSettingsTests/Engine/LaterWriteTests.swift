@@ -15,7 +15,7 @@ struct LaterWriteTests {
         let later = Locked<[[String: StoredValue?]]>([])
         let isOpen = Locked(true)
 
-        func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
             do {
                 try memory.commit { transaction in
                     _ = try body(&transaction)
@@ -27,9 +27,8 @@ struct LaterWriteTests {
             return try memory.commit(body)
         }
 
-        var canWriteLater: Bool { true }
-
         func writeLater(_ edits: [String: StoredValue?]) throws -> Bool {
+            guard !edits.isEmpty else { return true }
             guard isOpen.withLock({ $0 }) else { return false }
             later.withLock { $0.append(edits) }
             return true

@@ -17,7 +17,7 @@ private final class RefusingStore: ForwardingStore {
     func fail(with error: SettingsError?) { failure.withLock { $0 = error } }
     func whenRefusing(_ body: @escaping @Sendable (_ count: Int) -> Void) { didRefuse.withLock { $0 = body } }
 
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+    func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         if let error = failure.withLock({ $0 }) { throw error }
         var isRefused = false
         do {

@@ -269,7 +269,7 @@ private final class ConcurrentlyChangedStore: ForwardingStore {
         self.externalChange = Mutex(externalChange)
     }
 
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+    func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         if let change = externalChange.withLock({ $0.take() }) { try memory.commit { change(&$0) } }
         return try memory.commit(body)
     }

@@ -124,7 +124,7 @@ struct CheckpointReadsTests {
             let suite = SettingsSuite(store: reader, reporter: RecordingReporter())
             let (b, text) = (Setting("b", default: 0, suite: suite), Setting("text", default: "", suite: suite))
             let writer = makeStore(path)
-            try writer.write { $0["other"] = 1 }
+            try writer.commit(isBlind: true) { $0["other"] = 1 }
             #expect(reader.contents() == ["n": 1, "other": 1, "b": 1, "text": "old"])
             #expect(b.value == 1 && text.value == "old")
             try path.replaceFile(with: #"{"n": 1, "b": 2, "text": "new"}"#)
@@ -140,7 +140,7 @@ struct CheckpointReadsTests {
             // Run on a separate thread, so that a store that holds its lock fails the test instead of blocking it.
             let reads = Outcome {
                 #expect(reader.value(forKey: "n") == 1)
-                try writer.write { $0["n"] = 2 }
+                try writer.commit(isBlind: true) { $0["n"] = 2 }
                 #expect(reader.value(forKey: "n") == 2)
                 // The contents in memory are still the old ones, and may be cached.
                 #expect(b.value == 1 && text.value == "old")
@@ -181,17 +181,17 @@ struct CheckpointReadsTests {
     func recordOverwrittenDuringRead() async throws {
         try await withSettingsPath { path in
             let writer = makeStore(path)
-            try writer.write { $0["n"] = 1 }
+            try writer.commit(isBlind: true) { $0["n"] = 1 }
             try writer.checkpoint()
             let reading = Interruption(before: .read) { $0 == path + ".journal" }
             let reporter = RecordingReporter()
             let store = makeStore(path, reading.system)
             let reader = SettingsSuite(store: store, reporter: reporter)
             #expect(reader.storedValue(forKey: "n") == 1)
-            try writer.write { $0["n"] = 2 }
+            try writer.commit(isBlind: true) { $0["n"] = 2 }
             reading.run {
                 try writer.checkpoint()
-                try writer.write { $0["n"] = 3 }
+                try writer.commit(isBlind: true) { $0["n"] = 3 }
             }
             #expect(reader.storedValue(forKey: "n") == 3)
             #expect(reading.hasRun)

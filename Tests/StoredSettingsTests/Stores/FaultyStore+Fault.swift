@@ -19,6 +19,7 @@ extension FaultyStore {
         case recordsOutOfOrder
         case readsWait
         case flippingVersion
+        case outdatedSharedVersion
         case changingVersionWithoutChange
         case recordsInPieces
         case recordsNoOldValues
@@ -55,7 +56,7 @@ extension FaultyStore {
             case .noExclusion: [.exclusion, .sharedExclusion]
             case .recordsOutOfOrder: [.exclusion]
             case .readsWait: [.freeReads]
-            case .flippingVersion: [.changingVersion]
+            case .flippingVersion, .outdatedSharedVersion: [.changingVersion]
             case .changingVersionWithoutChange: [.steadyVersion]
             case .recordsInPieces: [.records, .blindWrites]
             // The order of records, and a removal, are only visible in the old values.

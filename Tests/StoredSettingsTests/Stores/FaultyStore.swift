@@ -23,6 +23,7 @@ final class FaultyStore: SettingsStore {
     private let gate = NSLock()
     private let ownWriter = NSLock()
     private let hiddenKeys: Set<String>
+    private let unchanging = StoreVersion()
 
     init(_ fault: Fault? = nil) {
         (self.fault, storage, hiddenKeys) = (fault, FaultyStorage(), [])
@@ -47,6 +48,8 @@ final class FaultyStore: SettingsStore {
     // MARK: - Reading
 
     var persistence: SettingsPersistence { storage.memory.persistence }
+
+    var sharedVersion: StoreVersion? { fault == .outdatedSharedVersion ? unchanging : nil }
 
     func version() -> UInt64 {
         gated { storage in
@@ -116,8 +119,14 @@ final class FaultyStore: SettingsStore {
 // MARK: - Committing
 
 extension FaultyStore {
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        try storage.committing {
+    func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        if isBlind, fault == .writesOneByOne {
+            var transaction = StoreTransaction(base: contents())
+            let result = try body(&transaction)
+            for change in transaction.changes { try commit { $0[change.key] = change.new } }
+            return result
+        }
+        return try storage.committing {
             switch fault {
             case .noExclusion: try commitUnlocked(body)
             case .noSharedExclusion: try ownWriter.withLock { try commitUnlocked(body) }
@@ -125,14 +134,6 @@ extension FaultyStore {
             default: try storage.writer.withLock { try commitUnlocked(body) }
             }
         }
-    }
-
-    func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        guard fault == .writesOneByOne else { return try commit(body) }
-        var transaction = StoreTransaction(base: contents())
-        let result = try body(&transaction)
-        for change in transaction.changes { try commit { $0[change.key] = change.new } }
-        return result
     }
 
     private func commitUnlocked<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {

@@ -193,13 +193,15 @@ struct SlowCheckpointTests {
                 journalBound: 256,
                 lockTimeout: timeout
             )
-            try holder.write { $0["a"] = 1 }
-            try waiter.write { $0["b"] = 2 }
+            try holder.commit(isBlind: true) { $0["a"] = 1 }
+            try waiter.commit(isBlind: true) { $0["b"] = 2 }
             async let first: Void = blocking { #expect(throws: Never.self) { try holder.checkpoint() } }
             _ = await blocking { hasBegun.waitUntilSignaled() }
             if isReplaced {
                 let inode = try (path + ".journal").inode
-                for value in (0..<60).reversed() { try waiter.write { $0["b"] = .integer(Int128(value) + 2) } }
+                for value in (0..<60).reversed() {
+                    try waiter.commit(isBlind: true) { $0["b"] = .integer(Int128(value) + 2) }
+                }
                 #expect(try (path + ".journal").inode != inode)
             }
             let outcome = Mutex<Result<Void, any Error>?>(nil)
@@ -225,7 +227,7 @@ struct SlowCheckpointTests {
             let counter = CallCounter(path + ".journal")
             let store = FileStore(path: path, system: counter.system)
             store.schedule.backOff()
-            try store.write { $0["a"] = 1 }
+            try store.commit(isBlind: true) { $0["a"] = 1 }
             let lock = try HeldJournalLock(besideFileAt: path)
             let page = try #require(store.peek { $0.journal.journal?.page })
             try #require(LockHolder.current).store(as: .journal, in: page)
@@ -241,12 +243,12 @@ struct SlowCheckpointTests {
     func killedJournalHolder() async throws {
         try await withSettingsPath { path in
             let store = makeStore(path)
-            try store.write { $0["a"] = 1 }
+            try store.commit(isBlind: true) { $0["a"] = 1 }
             let page = try #require(store.peek { $0.journal.journal?.page })
             var holder = try #require(LockHolder.current)
             holder.namespace += 1
             holder.store(as: .journal, in: page)
-            try store.write { $0["a"] = 2 }
+            try store.commit(isBlind: true) { $0["a"] = 2 }
             #expect(LockHolder(of: .journal, in: page) == nil)
         }
     }
@@ -262,7 +264,7 @@ struct SlowCheckpointTests {
                 checkpointsInBackground: false,
                 lockTimeout: noTimeout
             )
-            try store.write { $0["a"] = 1 }
+            try store.commit(isBlind: true) { $0["a"] = 1 }
             let first = try HeldLock(path + ".lock")
             async let checkpoint: Void = blocking { #expect(throws: Never.self) { try store.checkpoint() } }
             await eventually("the checkpoint waits") { counter.count(.lock) > 30 }

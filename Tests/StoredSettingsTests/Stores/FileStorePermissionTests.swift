@@ -229,7 +229,7 @@ struct FileStorePermissionTests {
             if isSingleWrite {
                 stores[1].schedule.hasCommitted.store(true, ordering: .relaxed)
                 stores[1].state.withLock { $0.journal.notePlace() }
-                if try !stores[1].writeWithoutWaiting("secret-4711", forKey: "a") {
+                if try !stores[1].write("secret-4711", forKey: "a", mayWait: false) {
                     try stores[1].write("secret-4711", forKey: "a")
                 }
             } else {

@@ -141,7 +141,7 @@ struct PathTests {
             }
             let names = try FileManager.default.contentsOfDirectory(atPath: directory)
             let store = makeStore(path)
-            let error = try #require(settingsError { try store.write { $0["a"] = 1 } })
+            let error = try #require(settingsError { try store.commit(isBlind: true) { $0["a"] = 1 } })
             #expect(error.code == .writeFailed)
             #expect(error.fact.contains(kind == 1 ? "leads to a device" : "leads to a directory"))
             #expect(!error.remedy.isEmpty && !error.remedy.contains(path + "/"))

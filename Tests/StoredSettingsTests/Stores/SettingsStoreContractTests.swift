@@ -53,7 +53,7 @@ struct SettingsStoreContractTests {
                 for (key, value) in values { try store.commit { $0[key] = value } }
             }
             #expect(memory.contents() == file.contents())
-            #expect(try memory.writeWithoutWaiting(.date(.distantPast), forKey: "date"))
+            #expect(try memory.write(.date(.distantPast), forKey: "date", mayWait: false))
             try file.commit { $0["date"] = .date(.distantPast) }
             file.close()
             #expect(memory.contents() == makeStore(path).contents())

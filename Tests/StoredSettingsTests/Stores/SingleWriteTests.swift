@@ -99,7 +99,7 @@ struct SingleWriteTests {
     /// Sets a value shortly after the path was examined, so that this is not due.
     private func set(_ value: StoredValue?, _ key: String, in store: FileStore) throws {
         store.state.withLock { $0.journal.notePlace() }
-        if try !store.writeWithoutWaiting(value, forKey: key) { try store.write(value, forKey: key) }
+        if try !store.write(value, forKey: key, mayWait: false) { try store.write(value, forKey: key) }
     }
 
     @Test("the header is synchronized before a record crosses an offset that the old header refers to")

@@ -64,7 +64,7 @@ final class FailingStore: ForwardingStore {
         return contents
     }
 
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+    func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         if let error = failure.withLock({ $0 }) { throw error }
         let hook = beforeCommit.withLock { $0.take() }
         hook?()

@@ -10,6 +10,7 @@ protocol ForwardingStore: SettingsStore {
 extension ForwardingStore {
     var persistence: SettingsPersistence { memory.persistence }
     func setObserver(_ observer: any StoreObserver) { memory.setObserver(observer) }
+    var sharedVersion: StoreVersion? { nil }
     func version() -> UInt64 { memory.version() }
     func contents() -> [String: StoredValue] { memory.contents() }
     func synchronize() throws {}
@@ -18,8 +19,8 @@ extension ForwardingStore {
         memory.withValue(forKey: key, body)
     }
 
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        try memory.commit(body)
+    func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try memory.commit(isBlind: isBlind, body)
     }
 }
 

@@ -49,7 +49,7 @@ final class InterruptedStore: SettingsStore {
         state.withLock { body(key == self.key ? $0.value : nil) }
     }
 
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+    func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         if let failure = state.withLock({ $0.failure }) { throw failure }
         var transaction = StoreTransaction(base: contents())
         let result = try body(&transaction)

@@ -139,7 +139,7 @@ extension FileStore {
             guard let self else { return }
             schedule.isRepairScheduled.clear()
             do {
-                try write { _ in }
+                try commit(isBlind: true) { _ in }
             } catch {
                 // The problem was reported when it was found. The next commit tries again, and throws.
             }

@@ -19,7 +19,7 @@ import Darwin
 /// compares one word that all processes share: while it is unchanged, the contents in memory are current.
 ///
 /// Locks are taken in this order: the checkpoint lock, `writer`, the journal's lock, `reloader`, the state lock.
-final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
+final class FileStore: LimitedStore, RecoveringStore {
     let file: SettingsFile
     /// Accessed through ``peek(_:)`` and ``withState(_:_:)``, except by code that has no effects.
     let state: Locked<FileStoreState>
@@ -126,6 +126,8 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
 // MARK: - Reading
 
 extension FileStore {
+    var sharedVersion: StoreVersion? { storeVersion }
+
     func version() -> UInt64 {
         storeVersion.contentsVersion ?? withCurrentState { $0.version }
     }
@@ -138,8 +140,8 @@ extension FileStore {
         withCurrentState { $0.contents.all }
     }
 
-    var problem: SettingsError? {
-        withCurrentState { $0.problem }
+    func refresh(mayWait: Bool) throws {
+        if let problem = withCurrentState({ $0.problem }) { throw problem }
     }
 
     func location(ofValueForKey key: String) -> SettingsError.Location? {
@@ -190,23 +192,15 @@ extension FileStore {
 // MARK: - Committing
 
 extension FileStore {
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        try commit(isBlind: false, body)
+    func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try commit(isBlind: isBlind, mustBeTrusted: false, body)
     }
 
-    func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        try commit(isBlind: true, body)
-    }
-
-    func write(_ value: StoredValue?, forKey key: String) throws {
-        if try writeWithoutWaiting(value, forKey: key) { return }
-        try commit(isBlind: true) { $0[key] = value }
-    }
-
-    func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
+    func write(_ value: StoredValue?, forKey key: String, mayWait: Bool) throws -> Bool {
         // A thread that waits must not starve behind this one.
-        guard waiters.load(ordering: .relaxed) == 0 else { return false }
-        return try finish(writeIfPossible(value, forKey: key))
+        if waiters.load(ordering: .relaxed) == 0, try finish(writeIfPossible(value, forKey: key)) { return true }
+        if mayWait { try commit(isBlind: true) { $0[key] = value } }
+        return mayWait
     }
 
     /// - Parameters:
@@ -217,7 +211,7 @@ extension FileStore {
     /// - Throws: ``SettingsError`` if the changes cannot be stored, or the error of the body.
     private func commit<Result>(
         isBlind: Bool,
-        mustBeTrusted: Bool = false,
+        mustBeTrusted: Bool,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
         try withEffects { effects in

@@ -161,7 +161,7 @@ struct LostJournalTests {
             late.schedule.hasCommitted.store(true, ordering: .relaxed)
             try await eventually("the record is appended before the path is to be examined") {
                 late.state.withLock { $0.journal.notePlace() }
-                return try late.writeWithoutWaiting(1, forKey: "k")
+                return try late.write(1, forKey: "k", mayWait: false)
             }
             try store.commit { $0["end"] = 1 }
             try expect(["mine": 1, "late": 1, "k": 2, "end": 1], in: store, path)

@@ -32,9 +32,9 @@ struct UnreadableFileTests {
     func synchronizing() async throws {
         try await withSettingsPath { path in
             let other = makeStore(path)
-            try other.write { $0["a"] = 1 }
+            try other.commit(isBlind: true) { $0["a"] = 1 }
             try other.checkpoint()
-            try other.write { $0["a"] = 2 }
+            try other.commit(isBlind: true) { $0["a"] = 2 }
             let store = makeStore(path, faults.system)
             faults.fail(.open, with: EMFILE) { $0 == path + ".journal" }
             #expect(store.value(forKey: "a") == 1)
