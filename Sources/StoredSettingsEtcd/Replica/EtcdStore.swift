@@ -25,7 +25,7 @@ import Synchronization
 /// effect.
 ///
 /// Commits of one store exclude each other. Those of different processes and stores do not, but no change is lost. A store
-/// receives the commits of the others a moment later; ``refresh()`` waits for them.
+/// receives the commits of the others a moment later; ``refresh(mayWait:)`` waits for them.
 public final class EtcdStore: LimitedStore {
     let replica: Replica
     private let isWaitOver = Atomic(false)
@@ -38,7 +38,7 @@ public final class EtcdStore: LimitedStore {
     ///   - transport: The connection to the servers.
     ///   - prefix: The prefix of all keys in etcd that the store reads and writes. A slash is added if it does not end with
     ///     one. If another store of this process has the same servers, and one of the prefixes begins with the other,
-    ///     each change and ``refresh()`` throws, and ``problem`` is that error.
+    ///     each change and ``refresh(mayWait:)`` throws that.
     ///   - configuration: The user, the file of the replica, and the timeouts.
     public init(_ transport: any EtcdTransport, prefix: String, configuration: Configuration = Configuration()) {
         replica = Replica(ReplicaLayout(prefix: prefix), transport, configuration)
