@@ -300,7 +300,7 @@ extension SettingsSuite {
             }
             do {
                 try checkUnmanaged([key])
-                engine.assign(newValue, forKey: key, report: report)
+                engine.assign(CollectionOfOne((key: key, value: newValue)), isConverted: false, report: report)
             } catch {
                 engine.afterTransaction { report(.wrapping(error, as: .managed)) }
             }

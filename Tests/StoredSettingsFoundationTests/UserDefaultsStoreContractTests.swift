@@ -17,9 +17,9 @@ extension UserDefaultsTests {
         /// The clauses that Foundation cannot fulfill.
         static var exceptions: Set<Clause> {
             #if canImport(ObjectiveC)
-            [.steadyVersion]
+            []
             #else
-            [.steadyVersion, .watching]
+            [.watching]
             #endif
         }
 

@@ -58,8 +58,6 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     let cache: ValueCache
     /// Held while a word is written into the cache.
     private let writing = Locked<Void>(())
-    /// The newest decoded value of a store without a version.
-    private let unversioned = Locked<(version: SettingsEngine.Version, value: Value)?>(nil)
     /// The last good value of the key, and the reports about an unusable one.
     let health: ValueHealth
     /// The same of the old keys of a renamed setting.
@@ -117,7 +115,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private var slowValue: Value {
         if let value = validatedValue { return value }
         if isReadByValidator { return consistentReading(of: storedValue, isReported: false).value }
-        guard let storeVersion = engine.storeVersion else { return unversionedValue }
+        guard let storeVersion = engine.storeVersion else { return notedReading(of: storedValue).value }
         let (stored, version) = engine.valueAndVersion(for: key.storedKeys, storeVersion)
         guard ValueCache.fits(Value.self) else { return slotValue(stored, version, storeVersion) }
         let value = notedReading(of: stored).value
@@ -169,18 +167,6 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
             cache.store(reading.value, from: origin, isRenewable: !reading.isOfUnusable, version)
         }
         return reading.value
-    }
-
-    /// The value of a store without a version, decoded once for each version.
-    private var unversionedValue: Value {
-        // The version is read first. If it is older than the value, the next read decodes once more than necessary.
-        let version = engine.version
-        if let known = unversioned.withLock({ $0?.version == version ? $0 : nil }) { return known.value }
-        let value = notedReading(of: storedValue).value
-        let old = unversioned.withLock { exchange(&$0, with: (version, value)) }
-        // Outside the lock: the end of a value may run user code.
-        _ = consume old
-        return value
     }
 }
 

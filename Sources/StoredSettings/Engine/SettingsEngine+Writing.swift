@@ -71,12 +71,17 @@ extension SettingsEngine {
     }
 
     /// Stores some values without throwing: reports a failure, and keeps all of them as pending writes, or none.
+    ///
+    /// The store may leave out the record of a value that a setting has converted, because that setting can use it.
     func assign(
         _ edits: some Collection<(key: String, value: StoredValue?)>,
+        isConverted: Bool = true,
         report: @escaping @Sendable (SettingsError) -> Void
     ) {
         do {
-            if edits.count == 1, let edit = edits.first, try writeWithoutWaiting(edit.value, forKey: edit.key) {
+            if isConverted, edits.count == 1, let edit = edits.first,
+                try writeWithoutWaiting(edit.value, forKey: edit.key)
+            {
                 return
             }
             if try writeLater(edits) { return }

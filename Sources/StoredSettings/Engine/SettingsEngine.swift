@@ -125,18 +125,6 @@ extension SettingsEngine {
 // MARK: - Reading
 
 extension SettingsEngine {
-    /// Changes whenever a read could return a different value.
-    struct Version: Equatable {
-        var store: UInt64
-        var pending: UInt64
-    }
-
-    var version: Version {
-        // The pending writes first: a write that is no longer pending is stored by then.
-        let pending = pendingVersion.load(ordering: .acquiring)
-        return Version(store: store.version(), pending: pending)
-    }
-
     /// Invalidates all caches.
     func invalidate() {
         pendingVersion.add(1, ordering: .releasing)

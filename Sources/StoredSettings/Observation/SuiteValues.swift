@@ -192,9 +192,12 @@ extension [any ChangeTracking] {
 extension SettingsEngine {
     /// The newest values of some keys, of one consistent read, which copies all values of the store only while they change.
     fileprivate func contents(of keys: Set<String>) -> [String: StoredValue] {
-        let before = version
+        // The first read brings the store up to date.
+        if let key = keys.first { _ = value(forKey: key) }
+        let version = storeVersion?.version
         let values = keys.reduce(into: [:]) { $0[$1] = value(forKey: $1) }
-        return version == before ? values : contents().filter { keys.contains($0.key) }
+        if let version, storeVersion?.isCurrent(version) == true { return values }
+        return contents().filter { keys.contains($0.key) }
     }
 }
 

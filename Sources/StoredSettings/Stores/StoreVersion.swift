@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// Unchecked `Sendable`: the two words allocated here are accessed only through atomics and are freed only in `deinit`.
 public final class StoreVersion: @unchecked Sendable {
-    struct Version: Equatable {
+    package struct Version: Equatable {
         /// The local word; 0 for a version that is never current.
         var local: UInt64
         /// The address of the shared word, and its value.
@@ -71,7 +71,7 @@ public final class StoreVersion: @unchecked Sendable {
     var localAddress: UInt64 { UInt64(UInt(bitPattern: words)) }
 
     /// The version of the values that a reader obtains while it holds the store's lock.
-    var version: Version {
+    package var version: Version {
         // First: a call of ``mustLook()`` that sets the flag after it was read also changes this word.
         let local = words[0].load(ordering: .acquiring)
         // When no thread can watch the file, every read has to look at it: 0 is never current.
@@ -84,7 +84,7 @@ public final class StoreVersion: @unchecked Sendable {
     }
 
     /// Returns whether nothing has changed since a version was taken.
-    func isCurrent(_ version: Version) -> Bool {
+    package func isCurrent(_ version: Version) -> Bool {
         version.isCurrent(localAddress: localAddress)
     }
 
@@ -94,9 +94,6 @@ public final class StoreVersion: @unchecked Sendable {
         guard isCurrent(version) else { return nil }
         return current.load(ordering: .acquiring)
     }
-
-    /// The number of changes.
-    package var number: UInt64 { words[0].load(ordering: .acquiring) }
 
     /// The shared word that the contents in memory correspond to.
     var seenWord: UInt64 { seen.load(ordering: .relaxed) }

@@ -68,12 +68,6 @@ public final class EtcdStore: LimitedStore {
         replica.start()
     }
 
-    /// A number that differs after every change.
-    public func version() -> UInt64 {
-        waitForContents()
-        return replica.peek { $0.version }
-    }
-
     /// Reads a value and runs a body with it before a later change can be recorded.
     public func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
         waitForContents()

@@ -99,7 +99,6 @@ extension UserDefaultsStore {
         }
         state.exact = plan.exact
         state.exactText = plan.exactText
-        state.version &+= 1
         return state.observer?.record(StoreCommit(changes: plan.changes, origin: .local)) ?? .none
     }
 }

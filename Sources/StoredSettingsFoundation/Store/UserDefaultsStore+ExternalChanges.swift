@@ -31,7 +31,6 @@ extension UserDefaultsStore {
         let changes = [StoreChange](from: state.stored, to: stored)
         guard !changes.isEmpty else { return .none }
         state.stored = stored
-        state.version &+= 1
         // The values found by the first look are not changes.
         guard !isFirst else { return .none }
         return state.observer?.record(StoreCommit(changes: changes, origin: .external)) ?? .none

@@ -26,7 +26,6 @@ public final class UserDefaultsStore: SettingsStore {
         var hasDetectedChanges = false
         /// Whether a commit is writing; readers do not look then, because the values are incomplete.
         var isWriting = false
-        var version: UInt64 = 1
         weak var observer: (any StoreObserver)?
         /// Ends the notifications.
         var observation: Observation?
@@ -54,14 +53,6 @@ public final class UserDefaultsStore: SettingsStore {
     /// Sets the observer that receives every later change.
     public func setObserver(_ observer: any StoreObserver) {
         state.withLock { $0.observer = observer }
-    }
-
-    /// Always a new number: Foundation does not report whether anything changed, so every read has to look.
-    public func version() -> UInt64 {
-        state.withLock { state in
-            state.version &+= 1
-            return state.version
-        }
     }
 
     /// Reads a value, and runs a body before any later change can be recorded.

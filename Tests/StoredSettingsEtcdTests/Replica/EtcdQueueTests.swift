@@ -223,7 +223,6 @@ private final class SlowFile: SettingsStore {
 
     var persistence: SettingsPersistence { file.persistence }
     func setObserver(_ observer: any StoreObserver) { file.setObserver(observer) }
-    func version() -> UInt64 { file.version() }
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
         file.withValue(forKey: key, body)
     }

@@ -208,7 +208,7 @@ struct LastGoodHistoryTests {
             try await limit.suite.setStoredValue(200, forKey: "limit")
             #expect(limit.value == 23)
             try await limit.set(30)
-            try await limit.suite.setStoredValue(200, forKey: "limit")
+            limit.suite[storedValueFor: "limit"] = 200
             #expect(limit.value == 30)
             try store.checkpoint()
             #expect(try (path + ".last-good").fileContents.contains(#"{"limit":30}"#))

@@ -106,8 +106,9 @@ final class FaultyStorage: StoreObserver {
 
     func waitForCommit() {
         guard state.withLock({ $0.commitsInProgress > 0 }) else { return }
-        let version = memory.version()
+        guard let shared = memory.sharedVersion else { return }
+        let version = shared.version
         let deadline = DispatchTime.now() + .milliseconds(100)
-        while memory.version() == version, recorded.wait(timeout: deadline) == .success {}
+        while shared.isCurrent(version), recorded.wait(timeout: deadline) == .success {}
     }
 }

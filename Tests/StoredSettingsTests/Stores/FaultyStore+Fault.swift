@@ -18,7 +18,6 @@ extension FaultyStore {
         case noExclusion
         case recordsOutOfOrder
         case readsWait
-        case flippingVersion
         case outdatedSharedVersion
         case changingVersionWithoutChange
         case recordsInPieces
@@ -56,7 +55,8 @@ extension FaultyStore {
             case .noExclusion: [.exclusion, .sharedExclusion]
             case .recordsOutOfOrder: [.exclusion]
             case .readsWait: [.freeReads]
-            case .flippingVersion, .outdatedSharedVersion: [.changingVersion]
+            // Stores that share storage hand out such versions as well.
+            case .outdatedSharedVersion: [.changingVersion, .externalReads]
             case .changingVersionWithoutChange: [.steadyVersion]
             case .recordsInPieces: [.records, .blindWrites]
             // The order of records, and a removal, are only visible in the old values.

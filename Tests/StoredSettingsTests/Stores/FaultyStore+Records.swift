@@ -6,9 +6,11 @@ import Synchronization
 extension FaultyStore {
     /// Records changes, under the lock of the storage.
     func receive(_ changes: [StoreChange], origin: SettingChangeOrigin) -> StoreDelivery {
+        if fault != .outdatedSharedVersion, fault != .countsOwnCommitsOnly || origin == .local {
+            ownVersion.invalidate()
+        }
         guard origin == .local else { return receiveExternal(changes) }
         state.withLock { state in
-            state.ownCommits += 1
             for change in changes {
                 state.ownContents[change.key] = change.new
             }

@@ -11,8 +11,6 @@ final class FaultyStore: SettingsStore {
         var retainedObserver: (any StoreObserver)?
         var contentsBefore: [String: StoredValue] = [:]
         var ownContents: [String: StoredValue] = [:]
-        var ownCommits: UInt64 = 0
-        var idleCommits: UInt64 = 0
         var postponed: [StoreCommit] = []
         var isClosed = false
     }
@@ -23,7 +21,7 @@ final class FaultyStore: SettingsStore {
     private let gate = NSLock()
     private let ownWriter = NSLock()
     private let hiddenKeys: Set<String>
-    private let unchanging = StoreVersion()
+    let ownVersion = StoreVersion()
 
     init(_ fault: Fault? = nil) {
         (self.fault, storage, hiddenKeys) = (fault, FaultyStorage(), [])
@@ -49,20 +47,7 @@ final class FaultyStore: SettingsStore {
 
     var persistence: SettingsPersistence { storage.memory.persistence }
 
-    var sharedVersion: StoreVersion? { fault == .outdatedSharedVersion ? unchanging : nil }
-
-    func version() -> UInt64 {
-        gated { storage in
-            let version = storage.memory.version()
-            let (idleCommits, ownCommits) = state.withLock { ($0.idleCommits, $0.ownCommits) }
-            return switch fault {
-            case .flippingVersion: version % 2
-            case .changingVersionWithoutChange: version + idleCommits
-            case .countsOwnCommitsOnly: ownCommits
-            default: version
-            }
-        }
-    }
+    var sharedVersion: StoreVersion? { ownVersion }
 
     func contents() -> [String: StoredValue] {
         gated { storage in
@@ -153,7 +138,7 @@ extension FaultyStore {
 
     private func apply(_ changes: [StoreChange]) throws {
         if changes.isEmpty {
-            state.withLock { $0.idleCommits += 1 }
+            if fault == .changingVersionWithoutChange { ownVersion.invalidate() }
             if fault == .recordsNothing { _ = observe([], .local) }
         }
         try storage.apply(changes.map(changed), by: self, inTwo: fault == .tornCommits)

@@ -24,16 +24,17 @@ struct FileStoreTests {
             setting.value = date
             try await suite.checkpoint()
             let (inode, journal) = (try path.inode, try JournalFile(of: path).recorded)
-            let version = suite.engine.store.version()
+            let shared = try #require(suite.engine.store.sharedVersion)
+            let version = shared.version
             setting.value = date
             try await setting.update { _ in }
             #expect(try JournalFile(of: path).recorded == journal)
-            #expect(suite.engine.store.version() == version)
+            #expect(shared.isCurrent(version))
             try await suite.checkpoint()
             #expect(try path.inode == inode)
             setting.value = date + 1
             #expect(try JournalFile(of: path).recorded != journal)
-            #expect(suite.engine.store.version() != version)
+            #expect(!shared.isCurrent(version))
             try await suite.checkpoint()
             #expect(try path.inode != inode)
         }

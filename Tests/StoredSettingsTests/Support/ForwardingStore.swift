@@ -11,7 +11,6 @@ extension ForwardingStore {
     var persistence: SettingsPersistence { memory.persistence }
     func setObserver(_ observer: any StoreObserver) { memory.setObserver(observer) }
     var sharedVersion: StoreVersion? { nil }
-    func version() -> UInt64 { memory.version() }
     func contents() -> [String: StoredValue] { memory.contents() }
     func synchronize() throws {}
 

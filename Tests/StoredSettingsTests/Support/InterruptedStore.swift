@@ -7,7 +7,6 @@ import Synchronization
 final class InterruptedStore: SettingsStore {
     private struct State {
         var value: StoredValue?
-        var version: UInt64 = 1
         var failure: SettingsError?
         var interruption: StoredValue?
         weak var observer: (any StoreObserver)?
@@ -33,7 +32,6 @@ final class InterruptedStore: SettingsStore {
             let change = StoreChange(key: key, old: state.value, new: value)
             guard change.old != change.new else { return .none }
             state.value = value
-            state.version += 1
             return state.observer?.record(StoreCommit(changes: [change], origin: origin)) ?? .none
         }
         delivery.perform()
@@ -41,7 +39,6 @@ final class InterruptedStore: SettingsStore {
 
     var persistence: SettingsPersistence { .ephemeral(reason: "the store belongs to a test") }
     func setObserver(_ observer: any StoreObserver) { state.withLock { $0.observer = observer } }
-    func version() -> UInt64 { state.withLock { $0.version } }
     func contents() -> [String: StoredValue] { state.withLock { state in state.value.map { [key: $0] } ?? [:] } }
     func synchronize() {}
 

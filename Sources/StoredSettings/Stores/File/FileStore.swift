@@ -128,10 +128,6 @@ final class FileStore: LimitedStore, RecoveringStore {
 extension FileStore {
     var sharedVersion: StoreVersion? { storeVersion }
 
-    func version() -> UInt64 {
-        storeVersion.contentsVersion ?? withCurrentState { $0.version }
-    }
-
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
         withCurrentState { body($0.contents[key]) }
     }
