@@ -2,6 +2,7 @@
 
 extension Setting: CatalogSetting {
     package var metadata: SettingMetadata { box.key.metadata }
+    package var storedKeys: StoredKeys { box.key.storedKeys }
     package var valueType: Any.Type { Value.self }
     package var schemaType: Any.Type? {
         guard box.key.conversion.isOwn else { return nil }
@@ -22,7 +23,6 @@ extension Setting: CatalogSetting {
     }
 
     package var current: CurrentValue {
-        guard suite.layers?.files != nil else { return CurrentValue(value: box.encoded(value)) }
         let reading = box.uncachedReading
         return CurrentValue(value: box.encoded(reading.value), isFromSecretFile: reading.isFromSecretFile)
     }
