@@ -44,15 +44,6 @@ extension SettingChange: Equatable where Value: Equatable {
     }
 }
 
-extension SettingChange: Hashable where Value: Hashable {
-    /// Hashes the values and the origin.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(old)
-        hasher.combine(new)
-        hasher.combine(origin)
-    }
-}
-
 extension SettingChange: CustomStringConvertible {
     /// The values before and after the change; `••••` for a setting with the trait ``SettingTraits/secret``, and if one of them is
     /// from a secret file.
@@ -81,7 +72,7 @@ extension SettingsSuite {
     ///     }
     /// }
     /// ```
-    public struct Change: Sendable, Hashable {
+    public struct Change: Sendable, Equatable {
         /// The stored values before and after the change, by key; `nil` where nothing is stored.
         public let changes: [String: SettingChange<StoredValue?>]
         /// The process that made the change; of several changes delivered as one, the process that made the last.

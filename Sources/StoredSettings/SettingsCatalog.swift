@@ -291,28 +291,26 @@ extension SettingsError {
     }
 
     fileprivate static func sharedOldKey(_ key: String, _ setting: AnySetting, _ other: AnySetting) -> SettingsError {
-        var error = SettingsError(
+        SettingsError(
             .conflictingDeclarations,
             fact:
                 "'\(key)' is a key of \(setting.declaration) and of \(other.declaration), and an old one of at least one of them",
             consequence: "a set of one of them removes the value of the other",
             remedy: "remove '\(key)' from the old keys",
-            key: key
+            key: key,
+            suite: setting.suite.name
         )
-        error.suite = setting.suite.name
-        return error
     }
 
     fileprivate static func sharedName(_ name: String, _ setting: AnySetting, _ other: AnySetting) -> SettingsError {
-        var error = SettingsError(
+        SettingsError(
             .conflictingDeclarations,
             fact: "\(name) belongs to \(setting.declaration), and to \(other.declaration) with the key '\(other.key)'",
             consequence: "one argument or variable changes both",
             remedy: "rename one of them, or give it another name with the trait .flag or .environment",
-            key: setting.key
+            key: setting.key,
+            suite: setting.suite.name
         )
-        error.suite = setting.suite.name
-        return error
     }
 
     fileprivate static func conflictingDeclarations(
@@ -320,14 +318,13 @@ extension SettingsError {
         _ other: AnySetting,
         _ difference: String
     ) -> SettingsError {
-        var error = SettingsError(
+        SettingsError(
             .conflictingDeclarations,
             fact: "\(setting.declaration) and \(other.declaration) declare it with different \(difference)",
             consequence: "each of them treats the stored value in its own way",
             remedy: "use one declaration, or two keys",
-            key: setting.key
+            key: setting.key,
+            suite: setting.suite.name
         )
-        error.suite = setting.suite.name
-        return error
     }
 }
