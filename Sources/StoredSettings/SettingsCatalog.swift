@@ -146,19 +146,16 @@ extension SettingsCatalog: RandomAccessCollection {
 
 /// A wrapper or another value that declares one setting.
 protocol SettingDeclaration {
-    var declaredSetting: any CatalogSetting { get }
+    associatedtype Declared: CatalogSetting
+
+    var setting: Declared { get }
 }
 
-extension DefaultStorage: SettingDeclaration {
-    var declaredSetting: any CatalogSetting { setting }
-}
-
-extension DefaultStorageOptional: SettingDeclaration {
-    var declaredSetting: any CatalogSetting { setting }
-}
+extension DefaultStorage: SettingDeclaration {}
+extension DefaultStorageOptional: SettingDeclaration {}
 
 extension Setting: SettingDeclaration {
-    var declaredSetting: any CatalogSetting { self }
+    var setting: Setting { self }
 }
 
 // MARK: - Finding settings
@@ -208,15 +205,13 @@ struct CatalogSearch {
 
     private mutating func findSharedOldKeys() {
         for (index, setting) in settings.enumerated() {
-            for other in settings[..<index] where other.suite.engine === setting.suite.engine {
+            for other in settings[..<index]
+            where other.suite.engine === setting.suite.engine && other.key != setting.key {
                 let (keys, others) = (setting.base.storedKeys, other.base.storedKeys)
-                if let key = others.all.first(where: {
-                    keys.old.contains($0) || others.old.contains($0) && keys.current == $0
-                }),
-                    setting.key != other.key
-                {
-                    conflicts.append(.sharedOldKey(key, other, setting))
+                let shared = others.all.first { key in
+                    keys.old.contains(key) || others.old.contains(key) && keys.current == key
                 }
+                if let shared { conflicts.append(.sharedOldKey(shared, other, setting)) }
             }
         }
     }
@@ -224,7 +219,7 @@ struct CatalogSearch {
     private mutating func visit(_ value: Any, path: String, depth: Int) {
         // The type first: a cast of a value that fails also searches for a conversion of the value, which takes as long again.
         if type(of: value) is any SettingDeclaration.Type, let declaration = value as? any SettingDeclaration {
-            return add(AnySetting(declaration.declaredSetting, declaration: path))
+            return add(AnySetting(declaration.setting, declaration: path))
         }
         guard depth < Self.maximumDepth else { return }
         var mirror: Mirror? = Mirror(reflecting: value)

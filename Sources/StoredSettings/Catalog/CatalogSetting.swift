@@ -28,11 +28,11 @@ extension Setting: CatalogSetting {
     }
 
     package func set(text: String) throws {
-        let (value, base) = try value(ofText: text)
+        let converted = try converted(text)
         // A whole value can be stored while the settings file is malformed.
-        guard let base else { return try set(value) }
+        guard let setPart = converted.setPart else { return try write(converted.value) }
         do {
-            try suite.transaction { try set(part: text, over: base, in: &$0) }
+            try suite.transaction(setPart)
         } catch {
             throw unsaved(error)
         }
