@@ -15,7 +15,7 @@ extension Setting {
     /// The loop ends when its task is canceled or the suite is finished.
     ///
     /// The first loop starts to watch the path of the settings file.
-    public var values: Values { suite.values(of: self) }
+    public var values: Values { Values(setting: self) }
 
     /// Every change from now on, with the values before and after it.
     ///
@@ -24,7 +24,47 @@ extension Setting {
     public func changes() -> Changes { Changes(self) }
 
     /// The values of a setting over time: see ``Setting/values``.
-    public typealias Values = SettingsSuite.TupleValues<Value>
+    public struct Values: AsyncSequence, Sendable {
+        let setting: Setting<Value>
+
+        /// Starts with the current value.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(setting)
+        }
+
+        /// The values for one loop.
+        public struct Iterator: AsyncIteratorProtocol {
+            private let setting: Setting<Value>
+            private let subscription: ChangeSubscription<StoredValueChange>
+            private var isFirst = true
+            private let first: StoredValue?
+            private var last: StoredValue?
+
+            init(_ setting: Setting<Value>) {
+                self.setting = setting
+                (subscription, first) = setting.subscribe()
+            }
+
+            /// The next value; `nil` when the task is canceled or the suite is finished.
+            public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Value? {
+                if isFirst {
+                    isFirst = false
+                    guard !Task.isCancelled else { return nil }
+                    let reading = setting.box.consistentReading(of: first)
+                    last = setting.box.identity(of: reading)
+                    return reading.value
+                }
+                while let change = await subscription.storage.next(isolation: actor) {
+                    let reading = setting.newReading(of: change)
+                    let identity = setting.box.identity(of: reading)
+                    guard identity != last else { continue }
+                    last = identity
+                    return reading.value
+                }
+                return nil
+            }
+        }
+    }
 
     /// The changes of a setting over time: see ``Setting/changes()``.
     public struct Changes: AsyncSequence, Sendable {
@@ -34,8 +74,8 @@ extension Setting {
 
         init(_ setting: Setting<Value>) {
             self.setting = setting
-            let (storage, id, value) = setting.subscribe { StreamSubscriber($0) }
-            subscription = ChangeSubscription(storage, in: setting.engine, id: id)
+            let (subscription, value) = setting.subscribe()
+            self.subscription = subscription
             last = LastReading()
             last.note(setting.box.consistentReading(of: value, isReported: false))
         }
@@ -66,9 +106,18 @@ extension Setting {
 }
 
 @available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
+extension Setting.Values.Iterator: Sendable {}
+
+@available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
 extension Setting.Changes.Iterator: Sendable {}
 
 extension Setting {
+    /// Adds a stream, which receives every change after the value that is returned.
+    func subscribe() -> (ChangeSubscription<StoredValueChange>, StoredValue?) {
+        let (storage, id, value) = subscribe { StreamSubscriber($0) }
+        return (ChangeSubscription(storage, in: engine, id: id), value)
+    }
+
     /// Adds a subscriber, which receives every change after the value that is returned.
     ///
     /// - Parameter makeSubscriber: Creates the subscriber with the function that returns the change that a commit makes for it.

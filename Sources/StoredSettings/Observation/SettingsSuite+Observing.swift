@@ -119,7 +119,7 @@ extension SettingsSuite {
     /// Reads return the new values at once, and other processes are notified. The closure covers the changes that its task,
     /// or its thread outside tasks, makes before it returns: of any key in the same store, through any suite. Changes by
     /// other tasks and threads are delivered as usual. The next change that is delivered has the skipped value as its old
-    /// one. A loop over values that receives an earlier change reads the newest values, the skipped one included.
+    /// one. A loop with a pending earlier change receives that change, without the skipped one.
     ///
     /// Put a transaction into the closure, not the closure into a transaction: a transaction makes its changes when it ends.
     ///

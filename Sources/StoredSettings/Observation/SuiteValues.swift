@@ -32,7 +32,7 @@ extension SettingsSuite {
 
     // The types are generic over the tuple: those that are generic over a parameter pack crash compilers up to 6.3.
 
-    /// The values of one or several settings over time: see ``Setting/values`` and ``SettingsSuite/values(of:)``.
+    /// The values of several settings over time: see ``SettingsSuite/values(of:)``.
     ///
     /// The element is a tuple, or the value itself for a single setting.
     public struct TupleValues<Element>: AsyncSequence, Sendable {
