@@ -138,38 +138,19 @@ public struct AnySetting: Sendable {
     }
 
     /// The texts of the current value and of every change: see ``Setting/values``.
-    public var texts: Texts { Texts(setting: self) }
-
-    /// The texts of a setting's values over time: see ``texts``.
-    public struct Texts: AsyncSequence, Sendable {
-        fileprivate let setting: AnySetting
-
-        /// Starts with the current value.
-        public func makeAsyncIterator() -> Iterator {
-            let keys = Set(setting.base.storedKeys.all)
-            let changes = SettingsSuite.Changes(of: setting.suite, keys: keys, includesLayers: true)
-            return Iterator(setting: setting, changes: changes.makeAsyncIterator())
-        }
-
-        /// The texts for one loop.
-        public struct Iterator: AsyncIteratorProtocol {
-            fileprivate let setting: AnySetting
-            fileprivate var changes: SettingsSuite.Changes.Iterator
-            /// The value that was returned last; `nil` before the first one.
-            fileprivate var last: StoredValue??
-
-            /// The next text, which is `nil` for a value that is `nil`; `nil` when the task is canceled or the suite is
-            /// finished.
-            public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> String?? {
-                while !Task.isCancelled {
-                    if last != nil, await changes.next(isolation: actor) == nil { return nil }
-                    let current = setting.base.current
-                    guard last != .some(current.value) else { continue }
-                    last = .some(current.value)
-                    return .some(setting.text(of: current))
-                }
-                return nil
-            }
+    ///
+    /// A text is `nil` for a value that is `nil`.
+    public var texts: SettingsSuite.TupleValues<String?> {
+        SettingsSuite.TupleValues(engine: suite.engine, keys: Set(base.storedKeys.all)) {
+            var current = base.current
+            return (
+                readAll: {
+                    let last = current
+                    current = base.current
+                    return current.value != last.value
+                },
+                current: { text(of: current) }
+            )
         }
     }
 
@@ -179,9 +160,6 @@ public struct AnySetting: Sendable {
         return isSecret || current.isFromSecretFile ? SettingTraits.redactedText : base.text(of: base.written(value))
     }
 }
-
-@available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
-extension AnySetting.Texts.Iterator: Sendable {}
 
 extension AnySetting: CustomStringConvertible {
     /// The setting's key and the name of its suite, without the value.

@@ -185,37 +185,4 @@ extension DefaultStorage {
             traits: traits
         )
     }
-
-    /// Stores the property under a key that is a case of an enum, converted by a bridge.
-    ///
-    /// - Parameters:
-    ///   - wrappedValue: The default.
-    ///   - key: A value whose raw value is the key.
-    ///   - suite: The suite that stores the value.
-    ///   - valid: The valid values; `nil` for all. Others are neither stored nor returned.
-    ///   - bridge: The conversions.
-    ///   - validate: Returns whether one of the valid values is valid.
-    ///   - help: What the setting is for.
-    ///   - traits: Further properties, such as ``SettingTraits/secret``.
-    public init(
-        wrappedValue: Value,
-        _ key: some RawRepresentable<String>,
-        suite: SettingsSuite = .standard,
-        in valid: (any ValidValues<Value> & Sendable)? = nil,
-        as bridge: some StoredValueBridge<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil,
-        help: SettingHelp = "",
-        traits: SettingTraits = []
-    ) {
-        setting = Setting(
-            key.rawValue,
-            default: wrappedValue,
-            suite: suite,
-            in: valid,
-            as: bridge,
-            validate: validate,
-            help: help,
-            traits: traits
-        )
-    }
 }

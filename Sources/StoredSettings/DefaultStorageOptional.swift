@@ -102,34 +102,4 @@ extension DefaultStorageOptional {
     ) {
         setting = Setting(key, suite: suite, in: valid, as: bridge, validate: validate, help: help, traits: traits)
     }
-
-    /// Stores the property under a key that is a case of an enum, converted by a bridge.
-    ///
-    /// - Parameters:
-    ///   - key: A value whose raw value is the key.
-    ///   - suite: The suite that stores the value.
-    ///   - valid: The valid values, apart from `nil`. Others are neither stored nor returned.
-    ///   - bridge: The conversions of the type inside the optional.
-    ///   - validate: Returns whether one of the valid values is valid. It is not called for `nil`.
-    ///   - help: What the setting is for.
-    ///   - traits: Further properties, such as ``SettingTraits/secret``.
-    public init(
-        _ key: some RawRepresentable<String>,
-        suite: SettingsSuite = .standard,
-        in valid: (any ValidValues<Value> & Sendable)? = nil,
-        as bridge: some StoredValueBridge<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil,
-        help: SettingHelp = "",
-        traits: SettingTraits = []
-    ) {
-        setting = Setting(
-            key.rawValue,
-            suite: suite,
-            in: valid,
-            as: bridge,
-            validate: validate,
-            help: help,
-            traits: traits
-        )
-    }
 }

@@ -17,7 +17,7 @@ public struct SettingChange<Value: Sendable>: Sendable {
     /// The process that made the change; of several changes delivered as one, the process that made the last.
     public let origin: SettingChangeOrigin
     /// Whether the values are those of a secret setting, or one of them is from a secret file.
-    let isSecret: Bool
+    var isSecret = false
     /// Whether the value has to be read again even if the old and the new one are equal: layers around the store have changed as
     /// well, or the change stands for those of several settings.
     ///
@@ -26,14 +26,9 @@ public struct SettingChange<Value: Sendable>: Sendable {
 
     /// Creates a change.
     public init(old: Value, new: Value, origin: SettingChangeOrigin) {
-        self.init(old: old, new: new, origin: origin, isSecret: false)
-    }
-
-    init(old: Value, new: Value, origin: SettingChangeOrigin, isSecret: Bool) {
         self.old = old
         self.new = new
         self.origin = origin
-        self.isSecret = isSecret
     }
 }
 
@@ -41,15 +36,6 @@ extension SettingChange: Equatable where Value: Equatable {
     /// Returns whether both changes have the same values and the same origin.
     public static func == (left: SettingChange, right: SettingChange) -> Bool {
         left.old == right.old && left.new == right.new && left.origin == right.origin
-    }
-}
-
-extension SettingChange: Hashable where Value: Hashable {
-    /// Hashes the values and the origin.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(old)
-        hasher.combine(new)
-        hasher.combine(origin)
     }
 }
 
@@ -81,7 +67,7 @@ extension SettingsSuite {
     ///     }
     /// }
     /// ```
-    public struct Change: Sendable, Hashable {
+    public struct Change: Sendable, Equatable {
         /// The stored values before and after the change, by key; `nil` where nothing is stored.
         public let changes: [String: SettingChange<StoredValue?>]
         /// The process that made the change; of several changes delivered as one, the process that made the last.
@@ -103,13 +89,9 @@ extension SettingsSuite {
         func redacted(in suite: SettingsSuite) -> Change {
             let secrets = suite.engine.secretKeys.withLock(\.self)
             guard changes.contains(where: { secrets.contains(suite.fullKey($0.key)) }) else { return self }
-            let redacted = changes.map { key, change in
-                let isSecret = secrets.contains(suite.fullKey(key))
-                return (
-                    key, SettingChange(old: change.old, new: change.new, origin: change.origin, isSecret: isSecret)
-                )
-            }
-            return Change(changes: Dictionary(redacted) { first, _ in first }, origin: origin)
+            var redacted = changes
+            for key in changes.keys where secrets.contains(suite.fullKey(key)) { redacted[key]?.isSecret = true }
+            return Change(changes: redacted, origin: origin)
         }
     }
 }

@@ -14,43 +14,33 @@ public struct SettingHelp: Sendable, Hashable {
     /// One sentence; empty for a setting without help.
     public let summary: String
     /// `nil` if all of them are empty, as in most declarations: then a declaration copies no more than the summary.
-    private let shared: Shared?
-
-    private struct Details: Hashable {
-        var discussion = ""
-        var valueName = ""
-        var unit = ""
-    }
+    private let details: Details?
 
     /// One reference, so that a declaration copies no strings.
-    private indirect enum Shared: Hashable {
-        case details(Details)
-    }
-
-    private var details: Details {
-        if case .details(let details) = shared { details } else { Details() }
+    private indirect enum Details: Hashable {
+        case texts(discussion: String, unit: String)
     }
 
     /// Further sentences, for the output that has room for them.
-    public var discussion: String { details.discussion }
-
-    /// A name for the value, such as `host`; empty for the name of its type.
-    public var valueName: String { details.valueName }
+    public var discussion: String {
+        if case .texts(let discussion, _) = details { discussion } else { "" }
+    }
 
     /// The unit of the value, such as `seconds`; empty for a value without a unit.
-    public var unit: String { details.unit }
+    public var unit: String {
+        if case .texts(_, let unit) = details { unit } else { "" }
+    }
 
     /// Creates the help of a setting.
     ///
     /// - Parameters:
     ///   - summary: One sentence.
     ///   - discussion: Further sentences.
-    ///   - valueName: A name for the value.
     ///   - unit: The unit of the value.
-    public init(_ summary: String, discussion: String = "", valueName: String = "", unit: String = "") {
+    public init(_ summary: String, discussion: String = "", unit: String = "") {
         self.summary = summary
-        let isShort = discussion.isEmpty && valueName.isEmpty && unit.isEmpty
-        shared = isShort ? nil : .details(Details(discussion: discussion, valueName: valueName, unit: unit))
+        let isShort = discussion.isEmpty && unit.isEmpty
+        details = isShort ? nil : .texts(discussion: discussion, unit: unit)
     }
 }
 

@@ -34,9 +34,9 @@ public class AnySettingKey: @unchecked Sendable {
         self.storedKeys = storedKeys
     }
 
-    /// The setting of the key in a suite.
-    func observed(in suite: SettingsSuite) -> any ObservedSetting {
-        Setting(SettingKey<StoredValue?>(name), suite: suite)
+    /// The setting of the key in a suite, for a subscriber of several settings.
+    func tracker(in suite: SettingsSuite) -> any ChangeTracking {
+        TrackedSetting(Setting(SettingKey<StoredValue?>(name), suite: suite), for: suite.engine)
     }
 }
 
@@ -124,8 +124,8 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
         self.init(group.key(key.name), default: key.source, metadata, key.functions, key.definition)
     }
 
-    override func observed(in suite: SettingsSuite) -> any ObservedSetting {
-        Setting(self, suite: suite)
+    override func tracker(in suite: SettingsSuite) -> any ChangeTracking {
+        TrackedSetting(Setting(self, suite: suite), for: suite.engine)
     }
 
     /// The value while nothing is stored.

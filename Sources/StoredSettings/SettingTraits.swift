@@ -37,8 +37,7 @@ public struct SettingTraits: Sendable, Hashable {
         if case .names(let names) = shared { names } else { nil }
     }
 
-    /// Creates an empty set of traits.
-    public init() {}
+    private init() {}
 
     private init(_ names: Names) {
         shared = .names(names)
@@ -119,7 +118,7 @@ extension SettingTraits {
     /// - Parameter name: The name, such as `listen-port`. Dashes at its beginning are left out.
     /// - Returns: The trait.
     public static func flag(_ name: String) -> SettingTraits {
-        SettingTraits(Names(flag: name.hasPrefix("-") ? String(name.drop { $0 == "-" }) : name))
+        SettingTraits(Names(flag: String(name.drop { $0 == "-" })))
     }
 
     /// The setting has this environment variable instead of the one that is derived from its key.

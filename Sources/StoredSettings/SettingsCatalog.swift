@@ -146,19 +146,16 @@ extension SettingsCatalog: RandomAccessCollection {
 
 /// A wrapper or another value that declares one setting.
 protocol SettingDeclaration {
-    var declaredSetting: any CatalogSetting { get }
+    associatedtype Declared: CatalogSetting
+
+    var setting: Declared { get }
 }
 
-extension DefaultStorage: SettingDeclaration {
-    var declaredSetting: any CatalogSetting { setting }
-}
-
-extension DefaultStorageOptional: SettingDeclaration {
-    var declaredSetting: any CatalogSetting { setting }
-}
+extension DefaultStorage: SettingDeclaration {}
+extension DefaultStorageOptional: SettingDeclaration {}
 
 extension Setting: SettingDeclaration {
-    var declaredSetting: any CatalogSetting { self }
+    var setting: Setting { self }
 }
 
 // MARK: - Finding settings
@@ -208,15 +205,13 @@ struct CatalogSearch {
 
     private mutating func findSharedOldKeys() {
         for (index, setting) in settings.enumerated() {
-            for other in settings[..<index] where other.suite.engine === setting.suite.engine {
+            for other in settings[..<index]
+            where other.suite.engine === setting.suite.engine && other.key != setting.key {
                 let (keys, others) = (setting.base.storedKeys, other.base.storedKeys)
-                if let key = others.all.first(where: {
-                    keys.old.contains($0) || others.old.contains($0) && keys.current == $0
-                }),
-                    setting.key != other.key
-                {
-                    conflicts.append(.sharedOldKey(key, other, setting))
+                let shared = others.all.first { key in
+                    keys.old.contains(key) || others.old.contains(key) && keys.current == key
                 }
+                if let shared { conflicts.append(.sharedOldKey(shared, other, setting)) }
             }
         }
     }
@@ -224,7 +219,7 @@ struct CatalogSearch {
     private mutating func visit(_ value: Any, path: String, depth: Int) {
         // The type first: a cast of a value that fails also searches for a conversion of the value, which takes as long again.
         if type(of: value) is any SettingDeclaration.Type, let declaration = value as? any SettingDeclaration {
-            return add(AnySetting(declaration.declaredSetting, declaration: path))
+            return add(AnySetting(declaration.setting, declaration: path))
         }
         guard depth < Self.maximumDepth else { return }
         var mirror: Mirror? = Mirror(reflecting: value)
@@ -291,28 +286,26 @@ extension SettingsError {
     }
 
     fileprivate static func sharedOldKey(_ key: String, _ setting: AnySetting, _ other: AnySetting) -> SettingsError {
-        var error = SettingsError(
+        SettingsError(
             .conflictingDeclarations,
             fact:
                 "'\(key)' is a key of \(setting.declaration) and of \(other.declaration), and an old one of at least one of them",
             consequence: "a set of one of them removes the value of the other",
             remedy: "remove '\(key)' from the old keys",
-            key: key
+            key: key,
+            suite: setting.suite.name
         )
-        error.suite = setting.suite.name
-        return error
     }
 
     fileprivate static func sharedName(_ name: String, _ setting: AnySetting, _ other: AnySetting) -> SettingsError {
-        var error = SettingsError(
+        SettingsError(
             .conflictingDeclarations,
             fact: "\(name) belongs to \(setting.declaration), and to \(other.declaration) with the key '\(other.key)'",
             consequence: "one argument or variable changes both",
             remedy: "rename one of them, or give it another name with the trait .flag or .environment",
-            key: setting.key
+            key: setting.key,
+            suite: setting.suite.name
         )
-        error.suite = setting.suite.name
-        return error
     }
 
     fileprivate static func conflictingDeclarations(
@@ -320,14 +313,13 @@ extension SettingsError {
         _ other: AnySetting,
         _ difference: String
     ) -> SettingsError {
-        var error = SettingsError(
+        SettingsError(
             .conflictingDeclarations,
             fact: "\(setting.declaration) and \(other.declaration) declare it with different \(difference)",
             consequence: "each of them treats the stored value in its own way",
             remedy: "use one declaration, or two keys",
-            key: setting.key
+            key: setting.key,
+            suite: setting.suite.name
         )
-        error.suite = setting.suite.name
-        return error
     }
 }

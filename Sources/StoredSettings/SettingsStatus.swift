@@ -52,15 +52,13 @@ extension SettingsSuite {
         return SettingsStatus(
             problem: problem.map(naming),
             unsavedCount: engine.state.withLock { $0.pendingWrites.count },
-            failedCheckpointCount: file?.failedCheckpointCount ?? 0,
+            failedCheckpointCount: file?.schedule.failureCount ?? 0,
             lastCheckpoint: file?.lastCheckpoint.map { Date(timeIntervalSince1970: Double($0) / 1_000_000_000) }
         )
     }
 }
 
 extension FileStore {
-    fileprivate var failedCheckpointCount: Int { schedule.failureCount }
-
     /// When the last checkpoint of any process put its file in place, in nanoseconds since 1970; `nil` if that is unknown.
     fileprivate var lastCheckpoint: UInt64? { schedule.lastCheckpoint(in: peek { $0.journal.journal?.page }) }
 }

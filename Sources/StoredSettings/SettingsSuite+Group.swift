@@ -34,19 +34,6 @@ final class SuiteGroup: Sendable {
 
     func keys(_ keys: StoredKeys) -> StoredKeys { StoredKeys(key(keys.current), old: keys.old.map(key)) }
 
-    /// The box of a setting that is declared in the group: see ``SettingsSuite/declaredBox(named:_:_:makeKey:)``.
-    ///
-    /// A method of this object can use the suite without a copy of it.
-    func declaredBox<Value>(
-        named name: String,
-        _ fingerprint: SettingFingerprint?,
-        _ metadata: SettingMetadata,
-        makeKey: (String, SettingMetadata) -> SettingKey<Value>
-    ) -> SettingBox<Value> {
-        let (name, metadata) = (key(name), self.metadata(metadata))
-        return whole.box(named: name, fingerprint, metadata) { makeKey(name, metadata) }
-    }
-
     func metadata(_ metadata: SettingMetadata) -> SettingMetadata {
         SettingMetadata(help: metadata.help, traits: metadata.traits.inGroup(self))
     }
@@ -120,7 +107,8 @@ extension SettingsSuite {
     ) -> SettingBox<Value> {
         // Without a group, nothing is copied.
         guard let group else { return box(named: name, fingerprint, metadata) { makeKey(name, metadata) } }
-        return group.declaredBox(named: name, fingerprint, metadata, makeKey: makeKey)
+        let (name, metadata) = (group.key(name), group.metadata(metadata))
+        return group.whole.box(named: name, fingerprint, metadata) { makeKey(name, metadata) }
     }
 
     /// Returns the key in the whole suite.

@@ -99,9 +99,7 @@ extension SettingsSuite {
     ) throws {
         let configuration = SuiteConfiguration(name, sources, reporter)
         if let reason = SuiteConfiguration.add(configuration, named: name) {
-            var error = SettingsError.suiteInUse(reason)
-            error.suite = name
-            throw error
+            throw SettingsError.suiteInUse(reason, name)
         }
     }
 

@@ -290,7 +290,7 @@ extension SettingsSuite {
     ///
     /// An assignment reports a failure, like an assignment to ``Setting/value``. ``setStoredValue(_:forKey:)`` throws it.
     public subscript(storedValueFor key: String) -> StoredValue? {
-        get { storedValue(forKey: key) }
+        get { engine.value(forKey: fullKey(key)) }
         nonmutating set {
             let key = fullKey(key)
             let report: @Sendable (SettingsError) -> Void = { error in
@@ -305,11 +305,6 @@ extension SettingsSuite {
                 engine.afterTransaction { report(.wrapping(error, as: .managed)) }
             }
         }
-    }
-
-    /// Returns the stored value of a key, without conversion; `nil` when nothing is stored.
-    public func storedValue(forKey key: String) -> StoredValue? {
-        engine.value(forKey: fullKey(key))
     }
 
     /// Stores a value for a key, without conversion.
@@ -384,53 +379,6 @@ extension SettingsSuite {
     public nonisolated(nonsending) func reset(_ keys: AnySettingKey...) async throws {
         let keys = keys.flatMap { fullKeys($0).all }
         try await engine.suspending { try remove(keys) }
-    }
-
-    /// Removes the stored values of some settings in one change, so that their defaults are used.
-    ///
-    /// ```swift
-    /// try suite.reset(settings.$host, settings.$port)
-    /// ```
-    ///
-    /// - Parameter settings: Settings of this suite, of any types.
-    /// - Throws: ``SettingsError`` when the change cannot be saved, or with ``SettingsError/Code/otherSuite`` for a setting
-    ///   of another suite. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await'; at the top level, in a function")
-    public func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) throws {
-        try remove(keys(of: repeat each settings))
-    }
-
-    /// Removes the stored values of some settings in one change, and suspends the task while it waits for another writer.
-    ///
-    /// - Parameter settings: Settings of this suite, of any types.
-    /// - Throws: ``SettingsError`` when the change cannot be saved, or for a setting of another suite; `CancellationError` when
-    ///   the task is canceled before. Then nothing has changed.
-    public nonisolated(nonsending) func reset<each Value: Sendable>(
-        _ settings: repeat Setting<each Value>
-    ) async throws {
-        let keys = try keys(of: repeat each settings)
-        try await engine.suspending { try remove(keys) }
-    }
-
-    /// The keys of some settings in the whole suite.
-    ///
-    /// - Throws: ``SettingsError`` for a setting of another store, and for one that is managed in its suite.
-    func keys<each Value: Sendable>(of settings: repeat Setting<each Value>) throws -> [String] {
-        var keys: [String] = []
-        for setting in repeat each settings {
-            guard setting.suite.engine === engine else {
-                throw setting.otherSuite(
-                    than: "'\(name)', which resets it",
-                    consequence: "nothing is changed",
-                    remedy: "call reset on the suite of each setting"
-                )
-            }
-            let own = setting.box.key.storedKeys.all
-            // Another suite with the same store can have other layers.
-            if !setting.suite.layers.isLike(layers) { try setting.suite.checkUnmanaged(own) }
-            keys += own
-        }
-        return keys
     }
 
     /// Removes the stored values of keys of the whole suite.
@@ -666,14 +614,5 @@ extension SettingsSuite {
     /// ```
     public func setting<Value>(_ key: KeyPath<SettingMembers, SettingKey<Value>>) -> Setting<Value> {
         Setting(SettingMembers()[keyPath: key], suite: self)
-    }
-
-    /// Returns the setting of a key.
-    ///
-    /// ```swift
-    /// suite.setting(.quality).isSet
-    /// ```
-    public func setting<Value>(_ key: SettingKey<Value>) -> Setting<Value> {
-        Setting(key, suite: self)
     }
 }

@@ -158,9 +158,6 @@ extension SettingsTransaction {
         return store.keys.compactMap(group.relative)
     }
 
-    /// Returns the stored value of a key, without conversion; `nil` when nothing is stored.
-    package func storedValue(forKey key: String) -> StoredValue? { store[suite.fullKey(key)] }
-
     /// Stores a value for a key, without conversion, when the transaction ends.
     ///
     /// - Parameters:
@@ -178,7 +175,7 @@ extension SettingsTransaction {
     ///
     /// Assigning `nil` removes the stored value.
     public subscript(storedValueFor key: String) -> StoredValue? {
-        get { storedValue(forKey: key) }
+        get { store[suite.fullKey(key)] }
         set { _ = attempt { try $0.setStoredValue(newValue, forKey: key) } }
     }
 
@@ -218,17 +215,6 @@ extension SettingsTransaction {
         guard let value = self[storedValueFor: old], self[storedValueFor: new] == nil else { return }
         self[storedValueFor: new] = value
         self[storedValueFor: old] = nil
-    }
-
-    /// Moves the stored value of one key to another key, without converting it.
-    ///
-    /// Does nothing when the old key has no stored value. When the new key already has a value, both stay unchanged.
-    ///
-    /// - Parameters:
-    ///   - old: The key that the value is moved from.
-    ///   - new: The key that the value is moved to.
-    public mutating func rename(_ old: String, to new: AnySettingKey) {
-        rename(old, to: new.name)
     }
 
     /// Converts the stored value of a key; does nothing when no value is stored.
@@ -280,33 +266,5 @@ extension SettingsTransaction {
             error.key = error.key ?? setting.key
             throw error
         }
-    }
-
-    /// Converts the stored value of an optional key, with a bridge for the wrapped type.
-    ///
-    /// - Parameters:
-    ///   - key: The key, in its current definition.
-    ///   - bridge: The bridge with which the value was stored. Null is read as `nil`.
-    /// - Throws: ``SettingsError`` when the bridge cannot read the stored value, or the setting rejects it.
-    @_disfavoredOverload
-    public mutating func convert<Wrapped>(
-        _ key: SettingKey<Wrapped?>,
-        from bridge: some StoredValueBridge<Wrapped>
-    ) throws {
-        try convert(key, from: bridge.optional)
-    }
-
-    /// Converts the stored value of an optional setting, with a bridge for the wrapped type.
-    ///
-    /// - Parameters:
-    ///   - setting: The setting, in its current definition.
-    ///   - bridge: The bridge with which the value was stored. Null is read as `nil`.
-    /// - Throws: ``SettingsError`` when the bridge cannot read the stored value, or the setting rejects it.
-    @_disfavoredOverload
-    public mutating func convert<Wrapped>(
-        _ setting: Setting<Wrapped?>,
-        from bridge: some StoredValueBridge<Wrapped>
-    ) throws {
-        try convert(setting, from: bridge.optional)
     }
 }

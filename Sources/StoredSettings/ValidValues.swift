@@ -59,11 +59,11 @@ package struct RangeLimits<Value> {
 
     var words: RangeWords {
         switch (written(lower), written(upper)) {
-        case (let lower?, nil): RangeWords(outside: "below \(lower)", inside: "of at least \(lower)")
+        case (let lower?, nil): ("below \(lower)", "of at least \(lower)")
         case (nil, let upper?) where isUpperExcluded:
-            RangeWords(outside: "not less than \(upper)", inside: "less than \(upper)")
-        case (nil, let upper?): RangeWords(outside: "above \(upper)", inside: "of at most \(upper)")
-        default: RangeWords(outside: "outside \(sourceText)", inside: "in \(sourceText)")
+            ("not less than \(upper)", "less than \(upper)")
+        case (nil, let upper?): ("above \(upper)", "of at most \(upper)")
+        default: ("outside \(sourceText)", "in \(sourceText)")
         }
     }
 
@@ -74,13 +74,8 @@ package struct RangeLimits<Value> {
 
 extension RangeLimits: Sendable where Value: Sendable {}
 
-/// The words of a message for valid values, and for a value that is not one of them.
-struct RangeWords: Sendable {
-    /// Such as `outside 1...5`.
-    var outside: String
-    /// Such as `in 1...5`.
-    var inside: String
-}
+/// The words of a message for a value that is not valid, such as `outside 1...5`, and for the valid ones, such as `in 1...5`.
+typealias RangeWords = (outside: String, inside: String)
 
 extension ValidValues {
     /// The limits; `nil` for values that are no range.
@@ -92,7 +87,7 @@ extension ValidValues {
     var list: [ValidValue]? { self as? [ValidValue] ?? (self as? any ListedValues)?.anyList as? [ValidValue] }
 
     var words: RangeWords {
-        limits?.words ?? RangeWords(outside: "outside \(sourceText)", inside: "in \(sourceText)")
+        limits?.words ?? ("outside \(sourceText)", "in \(sourceText)")
     }
 
     /// The valid values as they are written in source.

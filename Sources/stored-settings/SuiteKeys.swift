@@ -28,7 +28,7 @@ struct StoredKey: CatalogSetting {
     var choices: [String]? { nil }
     var isSet: Bool { suite.contains(key) }
     var defaultStoredValue: StoredValue? { nil }
-    var currentStoredValue: StoredValue? { suite.storedValue(forKey: key) }
+    var currentStoredValue: StoredValue? { suite[storedValueFor: key] }
     var storedKeys: StoredKeys { StoredKeys(key) }
     var current: CurrentValue { CurrentValue(value: currentStoredValue) }
 

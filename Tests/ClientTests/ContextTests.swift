@@ -42,7 +42,7 @@ struct ContextTests {
             try await worker.addJob()
             try await worker.addJob()
             #expect(await worker.jobs == 2)
-            #expect(suite.storedValue(forKey: "jobs") == 2)
+            #expect(suite[storedValueFor: "jobs"] == 2)
             #expect(await worker.$jobs.isSet)
             let setting = await worker.$jobs
             setting.value = 7

@@ -145,7 +145,7 @@ struct DefaultsGuide {
         let coded = SettingKey("coded", default: DefaultsUser(), as: CodableBridge())
         // end
         suite[raw] = .high
-        #expect(suite.storedValue(forKey: "raw")?.kind == .integer && suite[coded].name == "nobody")
+        #expect(suite[storedValueFor: "raw"]?.kind == .integer && suite[coded].name == "nobody")
         // snippet: row-22-use
         let origin = SettingKey("origin", default: Point(), as: PointBridge())
         let path = SettingKey("path", default: [Point()], as: PointBridge().array)
@@ -240,7 +240,7 @@ struct DefaultsGuide {
         ])
         try bringAlong(from: old, into: suite)
         #expect(suite[.quality] == 0.5 && suite[.duration] == .halfHour && suite[.user].name == "ada")
-        #expect(suite.storedValue(forKey: "users") == [["name": "ada"], ["name": "eve"]])
+        #expect(suite[storedValueFor: "users"] == [["name": "ada"], ["name": "eve"]])
         expectFailedMigration(of: "duration") { suite in
             try bringAlong(from: .inMemory(["quality": 0.5, "duration": "later"]), into: suite)
         }
@@ -251,7 +251,7 @@ struct DefaultsGuide {
         var migrator = SettingsMigrator()
         migrator.addStep("from Defaults") { values in
             for key in ["quality", "duration", "user", "users"] where values[storedValueFor: key] == nil {
-                values[storedValueFor: key] = old.storedValue(forKey: key)
+                values[storedValueFor: key] = old[storedValueFor: key]
             }
             try values.convert(.user, from: LegacyJSON())
             try values.convert(.users, from: LegacyJSON())

@@ -134,11 +134,11 @@ struct FoilGuide {
         try bringAlong(from: old, into: settings)
         #expect(!settings.flagEnabled && settings.level == .high && settings.user.name == "ada")
         #expect(settings.home == URL(fileURLWithPath: "/tmp/a b"))
-        #expect(suite.storedValue(forKey: "user") == ["name": "ada"])
-        #expect(suite.storedValue(forKey: "home") == "file:///tmp/a%20b")
+        #expect(suite[storedValueFor: "user"] == ["name": "ada"])
+        #expect(suite[storedValueFor: "home"] == "file:///tmp/a%20b")
         settings.user.name = "eve"
         try bringAlong(from: old, into: settings)
-        #expect(settings.user.name == "eve" && old.storedValue(forKey: "user")?.kind == .data)
+        #expect(settings.user.name == "eve" && old[storedValueFor: "user"]?.kind == .data)
         expectFailedMigration(of: "level") { suite in
             let settings = SettingsSuite.withStandard(suite) { AppSettings() }
             try bringAlong(from: .inMemory(["flagEnabled": false, "level": "medium"]), into: settings)
@@ -150,7 +150,7 @@ struct FoilGuide {
         var migrator = SettingsMigrator()
         migrator.addStep("from Foil") { values in
             for key in ["flagEnabled", "level", "user", "home"] where values[storedValueFor: key] == nil {
-                values[storedValueFor: key] = old.storedValue(forKey: key)
+                values[storedValueFor: key] = old[storedValueFor: key]
             }
             try values.convert(settings.$user, from: LegacyJSON())
             try values.convert(settings.$home, from: UserDefaultsURL())

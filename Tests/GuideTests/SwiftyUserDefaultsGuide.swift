@@ -101,7 +101,7 @@ struct SwiftyUserDefaultsGuide {
         let colour = SettingKey("colour", default: "")
         suite[colour] = "red"
         // end
-        #expect(suite.storedValue(forKey: "colour") == "red")
+        #expect(suite[storedValueFor: "colour"] == "red")
         // snippet: row-10
         let shared = Setting(.launchCount, suite: "com.my.app")
         // end
@@ -116,7 +116,7 @@ struct SwiftyUserDefaultsGuide {
         // end
         suite[newt].name = "ada"
         suite[newts].append(Newt(name: "eve"))
-        #expect(suite.storedValue(forKey: "newt") == "ada" && suite.storedValue(forKey: "newts") == ["eve"])
+        #expect(suite[storedValueFor: "newt"] == "ada" && suite[storedValueFor: "newts"] == ["eve"])
     }
 
     @Test("observing")
@@ -176,7 +176,7 @@ struct SwiftyUserDefaultsGuide {
         ])
         try bringAlong(from: old, into: suite)
         #expect(suite[.launchCount] == 3 && suite[.username] == "ada" && suite[.frog].name == "eve")
-        #expect(suite[.places] == [home] && suite.storedValue(forKey: "places") == ["https://example.org/home"])
+        #expect(suite[.places] == [home] && suite[storedValueFor: "places"] == ["https://example.org/home"])
         expectFailedMigration(of: "launchCount") { suite in
             try bringAlong(from: .inMemory(["username": "ada", "launchCount": "3"]), into: suite)
         }
@@ -187,7 +187,7 @@ struct SwiftyUserDefaultsGuide {
         var migrator = SettingsMigrator()
         migrator.addStep("from SwiftyUserDefaults") { values in
             for key in ["launchCount", "username", "frog", "places"] where values[storedValueFor: key] == nil {
-                values[storedValueFor: key] = old.storedValue(forKey: key)
+                values[storedValueFor: key] = old[storedValueFor: key]
             }
             try values.convert(.frog, from: LegacyJSON())
             try values.convert(.places, from: LegacyArchive())

@@ -135,9 +135,9 @@ struct UserDefaultGuide {
         settings.history.entries = ["a"]
         settings.history = History(stored: ["a", "b"])
         settings.pen = Pen(width: 2)
-        #expect(suite.storedValue(forKey: "layout") == ["columns": 2])
-        #expect(suite.storedValue(forKey: "angle") == 90 && suite.storedValue(forKey: "themes") == ["fancy"])
-        #expect(suite.storedValue(forKey: "history") == ["a", "b"] && settings.pen.width == 2)
+        #expect(suite[storedValueFor: "layout"] == ["columns": 2])
+        #expect(suite[storedValueFor: "angle"] == 90 && suite[storedValueFor: "themes"] == ["fancy"])
+        #expect(suite[storedValueFor: "history"] == ["a", "b"] && settings.pen.width == 2)
         try suite.setStoredValue(400, forKey: "angle")
         #expect(throws: SettingsError.self) { try settings.$angle.load() }
         // snippet: row-35
@@ -156,7 +156,7 @@ struct UserDefaultGuide {
         ])
         try bringAlong(from: old, into: settings)
         #expect(settings.x && settings.count == nil && settings.name == "ada" && settings.layout.columns == 3)
-        #expect(suite.storedValue(forKey: "name") == "ada" && suite.storedValue(forKey: "count") == .null)
+        #expect(suite[storedValueFor: "name"] == "ada" && suite[storedValueFor: "count"] == .null)
         expectFailedMigration(of: "x") { suite in
             let settings = SettingsSuite.withStandard(suite) { Settings() }
             try bringAlong(from: .inMemory(["name": ["ada"], "x": 1]), into: settings)
@@ -168,7 +168,7 @@ struct UserDefaultGuide {
         var migrator = SettingsMigrator()
         migrator.addStep("from UserDefault") { values in
             for key in ["x", "name", "count", "layout"] where values[storedValueFor: key] == nil {
-                values[storedValueFor: key] = old.storedValue(forKey: key)
+                values[storedValueFor: key] = old[storedValueFor: key]
             }
             try values.convert(settings.$name, from: LegacyOptional())
             try values.convert(settings.$count, from: LegacyOptional())

@@ -71,7 +71,7 @@ struct UserDefaultsGuide {
         rows.hosts.append("example.org")
         rows.badge = Badge(rank: 2)
         #expect(settings.retries == 5 && settings.token == "secret" && settings.isVerbose && rows.badge.rank == 2)
-        #expect(suite.storedValue(forKey: "hosts") == ["example.org"] && settings.hosts.count == 1)
+        #expect(suite[storedValueFor: "hosts"] == ["example.org"] && settings.hosts.count == 1)
         observation.invalidate()
         // snippet: row-37
         try settings.$retries.reset()
@@ -103,7 +103,7 @@ struct UserDefaultsGuide {
         try bringAlong(from: old, into: settings)
         #expect(settings.retries == 5 && settings.isVerbose && settings.token == nil && settings.quota.perSecond == 7)
         #expect(settings.hosts == ["example.org"] && settings.home == URL(fileURLWithPath: "/tmp/a b"))
-        #expect(suite.storedValue(forKey: "isVerbose") == true && !suite.contains("unknown"))
+        #expect(suite[storedValueFor: "isVerbose"] == true && !suite.contains("unknown"))
         let unreadable: [String: StoredValue] = ["retries": "5", "isVerbose": 2, "token": 3, "hosts": "example.org"]
         for (key, value) in unreadable {
             expectFailedMigration(of: key) { suite in
@@ -126,7 +126,7 @@ struct UserDefaultsGuide {
         var migrator = SettingsMigrator()
         migrator.addStep("from UserDefaults") { values in
             for key in keys where values[storedValueFor: key] == nil {
-                values[storedValueFor: key] = old.storedValue(forKey: key)
+                values[storedValueFor: key] = old[storedValueFor: key]
             }
             try values.convert("isVerbose") { stored in
                 switch stored {

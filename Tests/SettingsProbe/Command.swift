@@ -115,7 +115,7 @@ enum Command: String {
         case .get: return "\(try integer(suite, arguments).value)"
         case .set: try integer(suite, arguments).set(arguments.integer(1))
         case .assign: try integer(suite, arguments).value = arguments.integer(1)
-        case .text: return suite.storedValue(forKey: try arguments.text(0))?.description ?? "none"
+        case .text: return suite[storedValueFor: try arguments.text(0)]?.description ?? "none"
         case .keys: return "\(suite.keys.count)"
         case .remove: try suite.setStoredValue(nil, forKey: arguments.text(0))
         case .synchronize: try suite.synchronize()

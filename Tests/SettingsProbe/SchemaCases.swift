@@ -43,7 +43,6 @@ enum SchemaCases {
         @DefaultStorage(key: "infinite") var infinite = -Double.infinity
         @DefaultStorage(key: "float") var float: Float = .nan
         @DefaultStorage(key: "string") var string = "text"
-        @DefaultStorage(key: "character") var character: Character = "é"
         @DefaultStorage(key: "date") var date = Date(timeIntervalSince1970: 0.25)
         @DefaultStorage(key: "data") var data = Data([0, 255, 62])
         @DefaultStorage(key: "url") var url = URL(fileURLWithPath: "/tmp/x")

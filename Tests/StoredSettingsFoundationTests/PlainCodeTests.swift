@@ -59,9 +59,9 @@ extension UserDefaultsTests {
                 for (index, (old, new)) in values.enumerated() {
                     try await suite.setStoredValue(old, forKey: "\(index)")
                     try await suite.setStoredValue(new, forKey: "\(index)")
-                    #expect(suite.storedValue(forKey: "\(index)") == new, "\(new)")
+                    #expect(suite[storedValueFor: "\(index)"] == new, "\(new)")
                     let other = SettingsSuite(store: UserDefaultsStore(try domain.open()))
-                    #expect(other.storedValue(forKey: "\(index)") == new, "\(new)")
+                    #expect(other[storedValueFor: "\(index)"] == new, "\(new)")
                 }
                 let text = try #require(defaults.string(forKey: "0"))
                 #expect(text.unicodeScalars.elementsEqual("e\u{301}".unicodeScalars))
@@ -222,7 +222,7 @@ extension UserDefaultsTests {
                 try domain.overwrite(with: contents)
                 let changes = suite.changes()
                 try await suite.synchronize()
-                #expect(suite[.launches] == 5 && suite.storedValue(forKey: "other") == "theirs")
+                #expect(suite[.launches] == 5 && suite[storedValueFor: "other"] == "theirs")
                 let first = await within { await changes.first { _ in true } }
                 #expect(first??.origin == .external)
                 contents["launches"] = 7

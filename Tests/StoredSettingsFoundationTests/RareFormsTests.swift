@@ -36,7 +36,7 @@ extension UserDefaultsTests {
                 for value in [UInt64(Int64.max), UInt64(Int64.max) + 1, .max] {
                     try await suite.setStoredValue(.integer(Int128(value)), forKey: "n")
                     #expect((defaults.object(forKey: "n") as? NSNumber)?.uint64Value == value)
-                    #expect(suite.storedValue(forKey: "n") == .integer(Int128(value)))
+                    #expect(suite[storedValueFor: "n"] == .integer(Int128(value)))
                 }
             }
         }
@@ -65,7 +65,7 @@ extension UserDefaultsTests {
                     settings[storedValueFor: "b"] = 2
                 }
                 #expect(found.withLock { $0?["a"] } == 1)
-                #expect(suite.storedValue(forKey: "a") == 2)
+                #expect(suite[storedValueFor: "a"] == 2)
                 var iterator = changes.makeAsyncIterator()
                 let change = try #require(await iterator.next())
                 #expect(change.keys == ["a", "b"] && change.origin == .local)

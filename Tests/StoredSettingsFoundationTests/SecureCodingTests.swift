@@ -105,7 +105,7 @@ struct SecureCodingTests {
         let setting = Setting("tint", default: red, suite: suite)
         setting.value = Color(red: 0.5, name: "pink")
         #expect(setting.value == Color(red: 0.5, name: "pink"))
-        #expect(try suite.storedValue(forKey: "tint")?.as(Data.self).isEmpty == false)
+        #expect(try suite[storedValueFor: "tint"]?.as(Data.self).isEmpty == false)
         let colors = Setting("tints", default: ["": [red]], suite: suite)
         try colors.set(["a": [red, Color(red: 0, name: "black")]])
         #expect(try colors.load() == ["a": [red, Color(red: 0, name: "black")]])
@@ -118,11 +118,11 @@ struct SecureCodingTests {
     func both() throws {
         let suite = SettingsSuite.inMemory()
         Setting("plain", default: Both(count: 0), suite: suite).value = Both(count: 7)
-        #expect(suite.storedValue(forKey: "plain") == ["count": 7])
+        #expect(suite[storedValueFor: "plain"] == ["count": 7])
         let archived = Setting(SettingKey("archived", default: Both(count: 0), as: SecureArchive()), suite: suite)
         archived.value = Both(count: 8)
         #expect(archived.value.count == 8)
-        #expect(try suite.storedValue(forKey: "archived")?.as(Data.self).isEmpty == false)
+        #expect(try suite[storedValueFor: "archived"]?.as(Data.self).isEmpty == false)
     }
 
     // With Objective-C, the compiler rejects these classes.

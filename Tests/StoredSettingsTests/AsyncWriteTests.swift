@@ -61,7 +61,7 @@ struct AsyncWriteTests {
             }
             #expect(setting.value == 5)
             #expect(suite.snapshot().count == 2 + 8)
-            #expect(suite.storedValue(forKey: "t") == 4)
+            #expect(suite[storedValueFor: "t"] == 4)
             #expect(reporter.errors.map(\.message) == [])
         }
     }
@@ -445,13 +445,13 @@ struct AsyncWriteTests {
         }
         #expect(sum == 7)
         #expect(suite.snapshot() == ["a": 6, "b": "y"])
-        try await suite.reset(first, second)
+        try await suite.reset(SettingKey("a", default: 1), SettingKey("b", default: "x"))
         #expect(suite.snapshot() == [:])
         try await second.set("z")
         try await second.reset()
         #expect(second.value == "x")
         let other = Setting("a", default: 1, suite: .inMemory())
-        await expectError(.otherSuite) { try await suite.reset(other) }
+        await expectError(.otherSuite) { try await suite.transaction { try $0.reset(other) } }
         await expectError(.invalidKey) {
             try await Setting("", default: 1, suite: suite).set(1)
         }

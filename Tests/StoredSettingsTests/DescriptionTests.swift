@@ -60,7 +60,8 @@ struct DescriptionTests {
         #expect("\(observed.withLock { $0 })".contains("••••"))
         for text in Self.texts(of: all as Any) { #expect(text.contains("visible")) }
         #expect("\(SettingChange(old: 1, new: 2, origin: .local))" == "1 → 2 (local)")
-        let secretly = SettingChange(old: 1, new: 2, origin: .local, isSecret: true)
+        var secretly = SettingChange(old: 1, new: 2, origin: .local)
+        secretly.isSecret = true
         #expect(secretly == SettingChange(old: 1, new: 2, origin: .local))
     }
 

@@ -29,9 +29,9 @@ struct SettingTests {
         #expect(error.remedy == "assign a new value")
         #expect(port.isSet)
         expectError(.typeMismatch) { try port.load() }
-        #expect(suite.storedValue(forKey: "port") == "many")
+        #expect(suite[storedValueFor: "port"] == "many")
         port.value = 1
-        #expect(suite.storedValue(forKey: "port") == 1)
+        #expect(suite[storedValueFor: "port"] == 1)
     }
 
     @Test("an undecodable value is reported once, however many reads and observations meet it")

@@ -37,7 +37,7 @@ struct SettingsStatusTests {
             // Times of files are those of the last tick of the clock.
             #expect(first > began - 1 && first < Date() + 1)
             try path.replaceFile(with: #"{"a": 2}"#)
-            await eventually("the edit is read") { suite.storedValue(forKey: "a") == 2 }
+            await eventually("the edit is read") { suite[storedValueFor: "a"] == 2 }
             #expect(suite.status.lastCheckpoint == first)
             try await eventually("a later checkpoint has a later time") {
                 try writer.commit { $0["b"] = .integer(.random(in: 1...1_000_000)) }

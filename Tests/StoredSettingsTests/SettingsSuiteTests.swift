@@ -37,7 +37,6 @@ struct SettingsSuiteTests {
             }
         }
         let stored = Setting("other", default: false, suite: suite)
-        expectError(.otherSuite) { try suite.reset(stored, otherSetting) }
         expectError(.otherSuite) { try suite.transaction { try $0.reset(stored, otherSetting) } }
         expectError(.invalidKey) {
             try suite.transaction { $0[storedValueFor: ""] = 5 }

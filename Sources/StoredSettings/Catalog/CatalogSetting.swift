@@ -2,6 +2,7 @@
 
 extension Setting: CatalogSetting {
     package var metadata: SettingMetadata { box.key.metadata }
+    package var storedKeys: StoredKeys { box.key.storedKeys }
     package var valueType: Any.Type { Value.self }
     package var schemaType: Any.Type? {
         guard box.key.conversion.isOwn else { return nil }
@@ -22,17 +23,16 @@ extension Setting: CatalogSetting {
     }
 
     package var current: CurrentValue {
-        guard suite.layers?.files != nil else { return CurrentValue(value: box.encoded(value)) }
         let reading = box.uncachedReading
         return CurrentValue(value: box.encoded(reading.value), isFromSecretFile: reading.isFromSecretFile)
     }
 
     package func set(text: String) throws {
-        let (value, base) = try value(ofText: text)
+        let converted = try converted(text)
         // A whole value can be stored while the settings file is malformed.
-        guard let base else { return try set(value) }
+        guard let setPart = converted.setPart else { return try write(converted.value) }
         do {
-            try suite.transaction { try set(part: text, over: base, in: &$0) }
+            try suite.transaction(setPart)
         } catch {
             throw unsaved(error)
         }

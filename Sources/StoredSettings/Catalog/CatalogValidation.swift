@@ -173,9 +173,7 @@ extension SettingsCatalog {
             names.filter { $0.hasPrefix(prefix) && known[$0] == nil && found.insert($0).inserted }.sorted()
                 .map { name in
                     let similar = Similarity.best(for: name, among: known.keys.filter { $0.hasPrefix(prefix) })
-                    var error = SettingsError.unknownVariable(name, similar: similar.flatMap { known[$0] })
-                    error.suite = suite.name
-                    return (suite, error)
+                    return (suite, .unknownVariable(name, similar: similar.flatMap { known[$0] }, suite))
                 }
         }
     }
@@ -233,12 +231,13 @@ extension SettingsError {
         )
     }
 
-    fileprivate static func unknownVariable(_ name: String, similar: String?) -> SettingsError {
+    fileprivate static func unknownVariable(_ name: String, similar: String?, _ suite: SettingsSuite) -> SettingsError {
         SettingsError(
             .unknownVariable,
             fact: "no setting has the environment variable \(name)",
             consequence: "it has no effect",
-            remedy: similar.map { "set \($0) if that is meant, or unset \(name)" } ?? "unset \(name)"
+            remedy: similar.map { "set \($0) if that is meant, or unset \(name)" } ?? "unset \(name)",
+            suite: suite.name
         )
     }
 

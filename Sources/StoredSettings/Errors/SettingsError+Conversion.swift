@@ -74,8 +74,7 @@ extension SettingsError {
             case .validationFailed: "the value is not one of the valid values"
             default: "the value is not valid"
             }
-        var error = SettingsError(code, fact: fact, key: key, location: location)
-        error.suite = suite
+        var error = SettingsError(code, fact: fact, key: key, suite: suite, location: location)
         // The keys of a dictionary are part of the value.
         error.path = path.filter { component in
             if case .index = component { true } else { false }

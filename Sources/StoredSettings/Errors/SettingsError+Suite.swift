@@ -80,12 +80,13 @@ extension SettingsError {
         )
     }
 
-    static func suiteInUse(_ state: String) -> SettingsError {
+    static func suiteInUse(_ state: String, _ name: String) -> SettingsError {
         SettingsError(
             .suiteInUse,
             fact: "the suite \(state)",
             consequence: "its configuration is not changed",
-            remedy: "call configure once, before the first suite with this name is created"
+            remedy: "call configure once, before the first suite with this name is created",
+            suite: name
         )
     }
 

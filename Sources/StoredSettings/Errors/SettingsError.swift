@@ -57,6 +57,7 @@ public struct SettingsError: Error, Sendable {
     ///   - consequence: The effect of the failure, in the same form.
     ///   - remedy: The fix, in the same form.
     ///   - key: The key of the setting, for a failure that is about one.
+    ///   - suite: The name of the suite.
     ///   - location: The file, and the place in it.
     ///   - underlying: The error that led to this one.
     public init(
@@ -65,6 +66,7 @@ public struct SettingsError: Error, Sendable {
         consequence: String = "",
         remedy: String = "",
         key: String? = nil,
+        suite: String? = nil,
         location: Location? = nil,
         underlying: (any Error)? = nil
     ) {
@@ -73,6 +75,7 @@ public struct SettingsError: Error, Sendable {
         self.consequence = consequence
         self.remedy = remedy
         self.key = key
+        self.suite = suite
         self.location = location
         self.underlying = underlying
         path = []
@@ -154,12 +157,6 @@ extension SettingsError {
 extension SettingsError: LocalizedError {
     /// The ``message``.
     public var errorDescription: String? { message }
-
-    /// The ``fact``.
-    public var failureReason: String? { fact }
-
-    /// The ``remedy``; `nil` if there is none.
-    public var recoverySuggestion: String? { remedy.isEmpty ? nil : remedy }
 }
 
 extension [SettingsError.PathComponent] {

@@ -121,7 +121,8 @@ final class LayerFiles: Sendable {
     /// - Parameter isLookingAtSuites: Whether the suites look for changes of other processes, too.
     func look(isLookingAtSuites: Bool = true) {
         if isLookingAtSuites {
-            for suite in suites.withLock(\.self) { suite.refresh() }
+            // A read makes a store look.
+            for suite in suites.withLock(\.self) { _ = suite.suite.engine.store.value(forKey: "") }
         }
         let found = loader.withLock { loader -> Found? in
             guard let old = state.withLock({ $0.snapshot }) else { return nil }
@@ -184,7 +185,7 @@ extension LayerFiles {
 
     /// Watches what the paths lead through now, and looks at the files.
     private func follow() {
-        for suite in suites.withLock(\.self) { suite.watch() }
+        for suite in suites.withLock(\.self) { suite.suite.engine.store.watch() }
         let (watch, inherited) = state.withLock { state in
             if let watch = state.watch, !watch.isInherited { return (watch, nil as PathWatch?) }
             let watch = PathWatch(system) { [weak self] in
@@ -282,18 +283,6 @@ final class BaseSuite: ChangeSubscriber {
         }
         // Another thread has opened the suite meanwhile.
         if !isFirst { suite.engine.removeSubscriber(subscription) }
-    }
-
-    /// Makes the store notice changes of other processes.
-    func watch() {
-        suite.engine.store.watch()
-    }
-
-    /// Makes the store look for changes of other processes now.
-    ///
-    /// The caller holds no lock.
-    func refresh() {
-        _ = suite.engine.store.value(forKey: "")
     }
 
     /// Receives no more changes.

@@ -69,7 +69,7 @@ public struct SettingsMigrator: Sendable {
     public func migrate(_ suite: SettingsSuite) throws -> [String] {
         try checkNames(for: suite)
         suite.engine.recordKeys.withLock { _ = $0.insert(suite.fullKey(recordKey)) }
-        guard try !pendingSteps(in: suite.storedValue(forKey: recordKey), of: suite).isEmpty else { return [] }
+        guard try !pendingSteps(in: suite[storedValueFor: recordKey], of: suite).isEmpty else { return [] }
         return try suite.transaction(isManaging: true) { settings in
             let record = settings[storedValueFor: recordKey]
             let pending = try pendingSteps(in: record, of: suite)

@@ -78,9 +78,8 @@ extension StoredValueChange: CoalescingChange {
         needsReading = commit.isLayered
     }
 
-    /// The change after which a subscriber reads several settings again; `nil` if a commit changes none of their keys.
-    init?(ofAnyOf keys: Set<String>, in commit: StoreCommit) {
-        guard commit.changes.contains(where: { keys.contains($0.key) }) else { return nil }
+    /// The change after which a subscriber reads its settings again.
+    init(readingAfter commit: StoreCommit) {
         self.init(old: nil, new: nil, origin: commit.origin)
         needsReading = true
     }
@@ -145,11 +144,11 @@ struct SubscriberTable {
     ///
     /// - Parameters:
     ///   - subscriber: The subscriber. One of several keys is offered the whole commit if that changes any of them.
-    ///   - names: The keys; `nil` for every key.
+    ///   - names: The keys; `nil` for every key. A subscriber without keys has to learn the end alone, as one of every key does.
     /// - Returns: The identifier by which the subscriber is removed.
     mutating func insert(_ subscriber: some ChangeSubscriber, forKeys names: [String]? = nil) -> ID {
         lastID += 1
-        guard let names else {
+        guard let names, !names.isEmpty else {
             ofEveryKey[lastID] = subscriber
             return lastID
         }

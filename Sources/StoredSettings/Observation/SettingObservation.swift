@@ -37,8 +37,9 @@ extension Setting {
         let reading = box.consistentReading(of: value, isReported: initial)
         last.note(reading)
         if initial {
-            let isSecret = isSecret || reading.isFromSecretFile
-            onChange(SettingChange(old: reading.value, new: reading.value, origin: .local, isSecret: isSecret))
+            var change = SettingChange(old: reading.value, new: reading.value, origin: .local)
+            change.isSecret = isSecret || reading.isFromSecretFile
+            onChange(change)
         }
         subscriber.endDelivery()
         return observation

@@ -164,8 +164,9 @@ extension Setting {
         let known = last.note(new)
         let old = oldReading(of: change, known)
         guard box.identity(of: old) != box.identity(of: new) else { return nil }
-        let isSecret = isSecret || old.isFromSecretFile || new.isFromSecretFile
-        return SettingChange(old: old.value, new: new.value, origin: change.origin, isSecret: isSecret)
+        var result = SettingChange(old: old.value, new: new.value, origin: change.origin)
+        result.isSecret = isSecret || old.isFromSecretFile || new.isFromSecretFile
+        return result
     }
 }
 

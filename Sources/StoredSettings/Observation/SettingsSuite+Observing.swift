@@ -24,7 +24,10 @@ extension SettingsSuite {
         initial: Bool = false,
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
-        observe(observed(repeat each settings), initial: initial, onChange)
+        let keys = ownKeys(of: repeat each settings)
+        var trackers: [any ChangeTracking] = []
+        for setting in repeat each settings { trackers.append(TrackedSetting(setting, for: engine)) }
+        return observe(keys, trackers, initial: initial, onChange)
     }
 
     /// Calls a closure whenever the value of one of several keys has changed.
@@ -43,23 +46,22 @@ extension SettingsSuite {
         initial: Bool = false,
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
-        observe(keys.map { $0.observed(in: self) }, initial: initial, onChange)
+        let trackers = keys.map { $0.tracker(in: self) }
+        return observe(Set(keys.flatMap { fullKeys($0).all }), trackers, initial: initial, onChange)
     }
 
     private func observe(
-        _ settings: [any ObservedSetting],
+        _ keys: Set<String>,
+        _ trackers: [any ChangeTracking],
         initial: Bool,
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
         let engine = engine
-        let keys = Set(settings.flatMap(\.storedKeys.all))
-        let trackers = settings.map { $0.tracker(for: engine) }
-        let subscriber = CallbackSubscriber {
-            StoredValueChange(ofAnyOf: keys, in: $0)
-        } callback: { _ in
+        let subscriber = CallbackSubscriber(StoredValueChange.init(readingAfter:)) { _ in
             if trackers.readAll(keys, of: engine) { onChange() }
         }
-        let observation = SettingObservation(subscriber, id: engine.addSubscriber(subscriber).id, engine: engine)
+        let id = engine.addSubscriber(subscriber, forKeys: Array(keys)).id
+        let observation = SettingObservation(subscriber, id: id, engine: engine)
         // After the subscription: a change in between is in both, and is then equal to what was read.
         _ = trackers.readAll(keys, of: engine)
         if initial { onChange() }
@@ -67,14 +69,14 @@ extension SettingsSuite {
         return observation
     }
 
-    /// The settings of this suite among some settings.
+    /// The keys under which the values of those settings may be stored that belong to this suite.
     ///
     /// Those of other suites are reported.
-    func observed<each Value: Sendable>(_ settings: repeat Setting<each Value>) -> [any ObservedSetting] {
-        var own: [any ObservedSetting] = []
+    func ownKeys<each Value: Sendable>(of settings: repeat Setting<each Value>) -> Set<String> {
+        var keys: Set<String> = []
         for setting in repeat each settings {
             if setting.suite.engine === engine {
-                own.append(setting)
+                keys.formUnion(setting.storedKeys.all)
             } else {
                 reporter.report(
                     setting.otherSuite(
@@ -85,37 +87,21 @@ extension SettingsSuite {
                 )
             }
         }
-        return own
+        return keys
     }
 }
 
-/// A setting of any type.
-protocol ObservedSetting: Sendable {
-    /// The keys under which a value may be stored.
-    var storedKeys: StoredKeys { get }
-
-    /// Returns the value for one subscriber of an engine.
-    func tracker(for engine: SettingsEngine) -> any ChangeTracking
-}
-
-extension Setting: ObservedSetting {
-    package var storedKeys: StoredKeys { box.key.storedKeys }
-
-    func tracker(for engine: SettingsEngine) -> any ChangeTracking {
-        TrackedSetting(self, for: engine)
-    }
-
+extension Setting {
     /// The error of a call on one suite for a setting of another one.
     func otherSuite(than other: String, consequence: String, remedy: String) -> SettingsError {
-        var error = SettingsError(
+        SettingsError(
             .otherSuite,
             fact: "the setting belongs to another suite than \(other)",
             consequence: consequence,
             remedy: remedy,
-            key: key
+            key: key,
+            suite: suite.name
         )
-        error.suite = suite.name
-        return error
     }
 }
 

@@ -21,7 +21,7 @@ extension SettingsSuite {
         of settings: repeat Setting<each Value>
     ) -> TupleValues<(repeat each Value)> {
         let engine = engine
-        let keys = Set(observed(repeat each settings).flatMap(\.storedKeys.all))
+        let keys = ownKeys(of: repeat each settings)
         return TupleValues(engine: engine, keys: keys) {
             let trackers = (repeat TrackedSetting(each settings, for: engine))
             var all: [any ChangeTracking] = []
@@ -36,10 +36,10 @@ extension SettingsSuite {
     ///
     /// The element is a tuple, or the value itself for a single setting.
     public struct TupleValues<Element>: AsyncSequence, Sendable {
-        fileprivate let engine: SettingsEngine
-        fileprivate let keys: Set<String>
-        /// Returns a function that reads all settings, and one that returns their current values.
-        fileprivate let track: @Sendable () -> (readAll: () -> Bool, current: () -> Element)
+        let engine: SettingsEngine
+        let keys: Set<String>
+        /// Returns a function that reads all settings and tells whether a value has changed, and one that returns the values.
+        let track: @Sendable () -> (readAll: () -> Bool, current: () -> Element)
 
         /// Starts with the current values.
         public func makeAsyncIterator() -> Iterator {
@@ -55,8 +55,9 @@ extension SettingsSuite {
 
             fileprivate init(_ sequence: TupleValues) {
                 let (engine, keys) = (sequence.engine, sequence.keys)
-                let storage = StreamSubscriber { StoredValueChange(ofAnyOf: keys, in: $0) }
-                subscription = ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage).id)
+                let storage = StreamSubscriber(StoredValueChange.init(readingAfter:))
+                let id = engine.addSubscriber(storage, forKeys: Array(keys)).id
+                subscription = ChangeSubscription(storage, in: engine, id: id)
                 // After the subscription: a change in between is in both, and is then equal to what was read.
                 (readAll, current) = sequence.track()
                 _ = readAll()
@@ -103,18 +104,6 @@ extension SettingsSuite {
     /// The changes of these keys in one transaction are one element.
     public func changes(of keys: AnySettingKey...) -> Changes {
         Changes(of: self, keys: Set(keys.flatMap { fullKeys($0).all }))
-    }
-
-    /// Every change of some settings from now on.
-    ///
-    /// The changes of these settings in one transaction are one element. They are changes of stored keys, so a renamed setting
-    /// that is moved to its new key is one. For typed values, use ``values(of:)``. Their keys are those of the settings, which
-    /// are whole keys for a group as well.
-    ///
-    /// - Parameter settings: Settings of this suite, of any types. A setting of another suite is reported and not observed.
-    /// - Returns: The changes.
-    public func changes<each Value: Sendable>(of settings: repeat Setting<each Value>) -> Changes {
-        Changes(of: whole, keys: Set(observed(repeat each settings).flatMap(\.storedKeys.all)))
     }
 
     /// The changes of a suite over time: see ``SettingsSuite/changes()``.

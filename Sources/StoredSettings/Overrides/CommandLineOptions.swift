@@ -35,24 +35,20 @@ struct CommandLineOptions {
         guard !key.isEmpty else { return [] }
         let name = flag ?? OverrideName.flag(forKey: key)
         let long = [name] + (flag == nil && key != name ? [key] : [])
-        let flags = long.filter { !$0.isEmpty }.map { "--" + $0 } + ["-" + key]
+        let negated = "--no-" + name
+        let flags = (name.isEmpty ? [] : [negated]) + long.filter { !$0.isEmpty }.map { "--" + $0 } + ["-" + key]
         let options = arguments.prefix { $0 != "--" }
         return options.indices.compactMap { index in
-            let argument = options[index]
-            if !name.isEmpty, let match = Match(argument, "--no-" + name) {
-                return Occurrence(
-                    flag: "--no-" + name,
-                    text: match.text,
-                    isAttached: match.text != nil,
-                    isNegated: true
-                )
-            }
             for flag in flags {
-                guard let match = Match(argument, flag) else { continue }
-                let isKey = !flag.hasPrefix("--")
-                if let text = match.text { return Occurrence(flag: flag, text: text, isAttached: true, isKey: isKey) }
+                guard let match = Match(options[index], flag) else { continue }
                 let next = options.dropFirst(index + 1).first.flatMap { Self.isFlag($0) ? nil : $0 }
-                return Occurrence(flag: flag, text: next, isKey: isKey)
+                return Occurrence(
+                    flag: flag,
+                    text: match.text ?? (flag == negated ? nil : next),
+                    isAttached: match.text != nil,
+                    isNegated: flag == negated,
+                    isKey: !flag.hasPrefix("--")
+                )
             }
             return nil
         }

@@ -24,7 +24,7 @@ enum DateText {
     static func text(for date: Date) -> String {
         let interval = date.timeIntervalSinceReferenceDate
         guard interval.magnitude < limit, !(interval.sign == .minus && interval.isZero),
-            let decimal = DecimalText(interval.description), let whole = decimal.parts.whole.number(as: Int.self)
+            let decimal = DecimalText(interval.description), let whole = Int("0" + decimal.parts.whole.digitText)
         else { return interval.storedText + suffix }
 
         let fraction = decimal.parts.fraction

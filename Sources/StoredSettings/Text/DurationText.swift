@@ -7,7 +7,7 @@ enum DurationText {
     private static let attosecondsPerSecond: UInt128 = 1_000_000_000_000_000_000
 
     /// The accepted units, each `factor` times ten to the `power` attoseconds.
-    private static let units: [(name: String, power: Int, factor: UInt128)] = [
+    private static let units: [(name: String, power: Int, factor: Int128)] = [
         ("ns", 9, 1), ("us", 12, 1), ("ms", 15, 1), ("s", 18, 1), ("m", 19, 6), ("h", 20, 36), ("d", 20, 864),
     ]
 
@@ -62,27 +62,22 @@ enum DurationText {
         return try duration(seconds, power: 18, factor: 1)
     }
 
-    private static func duration(_ number: DecimalText, power: Int, factor: UInt128) throws -> Duration {
-        guard var magnitude = number.digits.number(as: UInt128.self)?.scaled(by: factor) else { throw unrepresentable }
+    private static func duration(_ number: DecimalText, power: Int, factor: Int128) throws -> Duration {
+        let digits = (number.isNegative ? "-0" : "0") + number.digits.digitText
+        guard var attoseconds = Int128(digits)?.scaled(by: factor) else { throw unrepresentable }
         var exponent = number.exponent + power
-        while magnitude != 0, exponent != 0 {
+        while attoseconds != 0, exponent != 0 {
             if exponent > 0 {
-                guard let larger = magnitude.scaled(by: 10) else { throw unrepresentable }
-                magnitude = larger
+                guard let larger = attoseconds.scaled(by: 10) else { throw unrepresentable }
+                attoseconds = larger
                 exponent -= 1
             } else {
-                guard magnitude.isMultiple(of: 10) else { throw unrepresentable }
-                magnitude /= 10
+                guard attoseconds.isMultiple(of: 10) else { throw unrepresentable }
+                attoseconds /= 10
                 exponent += 1
             }
         }
-        guard number.isNegative else {
-            guard let attoseconds = Int128(exactly: magnitude) else { throw unrepresentable }
-            return Duration(attoseconds: attoseconds)
-        }
-        // The smallest value has no positive counterpart that could be negated.
-        guard magnitude <= Int128.min.magnitude else { throw unrepresentable }
-        return Duration(attoseconds: Int128(truncatingIfNeeded: 0 &- magnitude))
+        return Duration(attoseconds: attoseconds)
     }
 
     private static var unrepresentable: SettingsError {
@@ -90,8 +85,8 @@ enum DurationText {
     }
 }
 
-extension UInt128 {
-    fileprivate func scaled(by factor: UInt128) -> UInt128? {
+extension Int128 {
+    fileprivate func scaled(by factor: Int128) -> Int128? {
         let (product, overflowed) = multipliedReportingOverflow(by: factor)
         return overflowed ? nil : product
     }

@@ -82,11 +82,6 @@ extension ArraySlice<UInt8> {
 }
 
 extension [UInt8] {
-    /// Returns the number with these digits; `nil` when it overflows the type.
-    func number<Integer: FixedWidthInteger>(as type: Integer.Type = Integer.self) -> Integer? {
-        isEmpty ? 0 : Integer(digitText)
-    }
-
     /// These digits as a string.
     var digitText: String {
         String(decoding: map { $0 + UInt8(ascii: "0") }, as: UTF8.self)

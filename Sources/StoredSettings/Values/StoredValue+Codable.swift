@@ -56,9 +56,9 @@ extension StoredValue: Decodable {
             self = try decoder.singleValueContainer().decode(StoredValue.self)
             return
         }
-        if let scalar = try Self.scalar(in: decoder) {
+        if let scalar = Self.scalar(in: decoder) {
             self = scalar
-        } else if var container = try attempt({ try decoder.unkeyedContainer() }) {
+        } else if var container = attempt({ try decoder.unkeyedContainer() }) {
             try decoder.checkDepth()
             var elements: [StoredValue] = []
             while !container.isAtEnd { elements.append(try container.decode(StoredValue.self)) }
@@ -74,21 +74,21 @@ extension StoredValue: Decodable {
         }
     }
 
-    private static func scalar(in decoder: any Decoder) throws -> StoredValue? {
-        guard let container = try attempt({ try decoder.singleValueContainer() }) else { return nil }
+    private static func scalar(in decoder: any Decoder) -> StoredValue? {
+        guard let container = attempt({ try decoder.singleValueContainer() }) else { return nil }
         if container.decodeNil() { return .null }
-        if let value = try attempt({ try container.decode(Bool.self) }) { return .bool(value) }
-        if let value = try attempt({ try container.decode(Int64.self) }) { return .integer(Int128(value)) }
-        if let value = try attempt({ try container.decode(UInt64.self) }) { return .integer(Int128(value)) }
-        if let value = try attempt({ try container.decode(Int128.self) }) { return .integer(value) }
-        if let value = try attempt({ try container.decode(Double.self) }) { return .double(value) }
-        if let value = try attempt({ try container.decode(String.self) }) { return .string(value) }
+        if let value = attempt({ try container.decode(Bool.self) }) { return .bool(value) }
+        if let value = attempt({ try container.decode(Int64.self) }) { return .integer(Int128(value)) }
+        if let value = attempt({ try container.decode(UInt64.self) }) { return .integer(Int128(value)) }
+        if let value = attempt({ try container.decode(Int128.self) }) { return .integer(value) }
+        if let value = attempt({ try container.decode(Double.self) }) { return .double(value) }
+        if let value = attempt({ try container.decode(String.self) }) { return .string(value) }
         return nil
     }
 }
 
 /// Returns the result of one way to decode a value; `nil` when the decoder throws, so that another way can be tried.
-private func attempt<Result>(_ read: () throws -> Result) throws -> Result? {
+private func attempt<Result>(_ read: () throws -> Result) -> Result? {
     do {
         return try read()
     } catch {

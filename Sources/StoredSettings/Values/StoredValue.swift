@@ -88,7 +88,7 @@ extension StoredValue {
     }
 
     /// The kind of a stored value, without its contents.
-    public enum Kind: String, Sendable, Hashable, CaseIterable {
+    package enum Kind: String, Sendable, Hashable, CaseIterable {
         // The order of the cases is part of the order in which sets are stored, so it must never change.
 
         /// ``StoredValue/null``
@@ -112,7 +112,7 @@ extension StoredValue {
     }
 
     /// The kind of this value.
-    public var kind: Kind {
+    package var kind: Kind {
         switch self {
         case .null: .null
         case .bool: .bool

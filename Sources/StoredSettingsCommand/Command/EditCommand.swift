@@ -125,7 +125,7 @@ extension SettingsEdits {
             // Each suite was asked about its own keys.
             try group.suite.transaction(isManaging: true) { transaction in
                 let conflicts = group.edits.filter { key, new in
-                    let stored = transaction.storedValue(forKey: key)
+                    let stored = transaction[storedValueFor: key]
                     return stored != old[key] && stored != new
                 }
                 guard conflicts.isEmpty else { throw CommandFailure.conflict(conflicts.map(\.key)) }

@@ -215,7 +215,7 @@ extension SettingsEdits {
             // Each suite has been, or is, asked about its own keys.
             try group.suite.transaction(isManaging: true) { transaction in
                 for (suite, keys) in removed where suite.engine === group.suite.engine {
-                    let stored = keys(transaction.keys).filter { transaction.storedValue(forKey: $0) != nil }
+                    let stored = keys(transaction.keys).filter { transaction[storedValueFor: $0] != nil }
                     try suite.checkUnmanaged(stored)
                     for key in stored { try transaction.setStoredValue(nil, forKey: key) }
                 }

@@ -106,7 +106,6 @@ extension Float: SchemaType { static var schema: [String: StoredValue] { numberS
 
 extension Bool: SchemaType { static var schema: [String: StoredValue] { ["type": "boolean"] } }
 extension String: SchemaType { static var schema: [String: StoredValue] { ["type": "string"] } }
-extension Character: SchemaType { static var schema: [String: StoredValue] { ["type": "string", "minLength": 1] } }
 
 extension Date: SchemaType {
     static var schema: [String: StoredValue] { ["type": "string", "pattern": "^[+-]?[0-9]+-[0-9]{2}-[0-9]{2}"] }

@@ -70,7 +70,7 @@ struct LoadThread {
 
     private mutating func read(_ key: OwnKey, in suite: SettingsSuite) throws {
         let other = random.below(LoadPlan.writers)
-        history.check(key, of: other) { suite.storedValue(forKey: key.name(other)) }
+        history.check(key, of: other) { suite[storedValueFor: key.name(other)] }
         count(.reads)
     }
 
@@ -97,7 +97,7 @@ struct LoadThread {
         }
         count(.sets)
         // A thread also reads its own changes.
-        history.check(key, of: writer) { suite.storedValue(forKey: key.name(writer)) }
+        history.check(key, of: writer) { suite[storedValueFor: key.name(writer)] }
     }
 
     private mutating func update(in suite: SettingsSuite) throws {

@@ -103,7 +103,7 @@ struct StoppedHolderTests {
                 #expect(checkpointing.hasSucceeded)
                 try await probe.expect("checkpoint")
                 #expect(try document(at: place.path)["n"] as? Int == 100)
-                #expect(suite.storedValue(forKey: "n") == 100)
+                #expect(suite[storedValueFor: "n"] == 100)
             }
             await suite.finish()
         }

@@ -256,7 +256,7 @@ struct ReadingCommandTests {
             #expect(await harness.run("list", "--suite", first).lines.count == 2)
             let new = #"{"\#(first)": {"port": 7}, "\#(second)": {"port": 8}}"#
             #expect(await harness.with(input: new).run("import", "-").code == 0)
-            #expect(suites.map { $0.storedValue(forKey: "port") } == [7, 8])
+            #expect(suites.map { $0[storedValueFor: "port"] } == [7, 8])
             let unknown = await harness.with(input: #"{"c": {"port": 7}}"#).run("import", "-")
             #expect(unknown.code == 65)
         }

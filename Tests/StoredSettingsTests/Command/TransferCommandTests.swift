@@ -163,7 +163,7 @@ struct TransferCommandTests {
             let harness = CommandHarness()
             let result = await harness.run("import", path)
             #expect(result == .init(code: 0, output: "", errors: ""))
-            #expect(harness.suite.storedValue(forKey: "motd") == .string(String(repeating: "x", count: 100_000)))
+            #expect(harness.suite[storedValueFor: "motd"] == .string(String(repeating: "x", count: 100_000)))
         }
     }
 

@@ -20,9 +20,9 @@ struct WritingCommandTests {
             harness.suite.snapshot() == ["ratio": -1.5, "hosts": ["a", "b"], "level": "debug", "motd": "--json"]
         )
         #expect(await harness.run("set", "motd", "level=info").code == 0)
-        #expect(harness.suite.storedValue(forKey: "motd") == "level=info")
+        #expect(harness.suite[storedValueFor: "motd"] == "level=info")
         #expect(await harness.run("set", "motd=\u{301}x").code == 0)
-        #expect(harness.suite.storedValue(forKey: "motd") == "\u{301}x")
+        #expect(harness.suite[storedValueFor: "motd"] == "\u{301}x")
     }
 
     @Test("a canceled change exits with 75, and changes nothing")
@@ -86,9 +86,9 @@ struct WritingCommandTests {
     func standardInput() async {
         let harness = CommandHarness()
         #expect(await harness.with(input: "s3cret\n\n").run("set", "token", "--stdin").code == 0)
-        #expect(harness.suite.storedValue(forKey: "token") == "s3cret\n")
+        #expect(harness.suite[storedValueFor: "token"] == "s3cret\n")
         #expect(await harness.with(input: "\u{FEFF}s3cret\r\n").run("set", "token", "--stdin").code == 0)
-        #expect(harness.suite.storedValue(forKey: "token") == "s3cret")
+        #expect(harness.suite[storedValueFor: "token"] == "s3cret")
         #expect(await harness.with(input: "x").run("set", "token", "y", "--stdin").code == 64)
         var binary = harness
         // The second one is UTF-16.
@@ -96,7 +96,7 @@ struct WritingCommandTests {
             binary.console.read = { bytes }
             #expect(await binary.run("set", "token", "--stdin").code == 65)
         }
-        #expect(harness.suite.storedValue(forKey: "token") == "s3cret")
+        #expect(harness.suite[storedValueFor: "token"] == "s3cret")
     }
 
     @Test("set and unset name a layer that hides the change, and a restart that is necessary")

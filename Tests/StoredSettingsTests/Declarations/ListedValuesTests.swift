@@ -80,7 +80,7 @@ struct ListedValuesTests {
         let choiceError = #expect(throws: SettingsError.self) { try client.$pause.set(.seconds(1)) }
         #expect(choiceError?.remedy == "assign a value out of 5ms, 2h")
         try catalog["wait"]?.set(text: "10ms")
-        #expect(suite.storedValue(forKey: "wait") == "0.01s")
+        #expect(suite[storedValueFor: "wait"] == "0.01s")
         #expect(catalog["wait"]?.text == "10ms")
         try client.$rest.set(.seconds(61))
         #expect(catalog["rest"]?.text == "61s")

@@ -47,7 +47,7 @@ struct PartialTextTests {
         try text.set(text: "note=x")
         try text.set(text: #"{"burst": 6}"#)
         #expect(pace.value == Pace(perSecond: 50, burst: 6, note: "x"))
-        #expect(pace.suite.storedValue(forKey: "pace") == ["perSecond": 50, "burst": 6, "note": "x"])
+        #expect(pace.suite[storedValueFor: "pace"] == ["perSecond": 50, "burst": 6, "note": "x"])
         try text.set(text: #"{"burst": 7, "perSecond": 70}"#)
         #expect(pace.value == Pace(perSecond: 70, burst: 7), "an object with all members is a whole value")
         #expect(reporter.errors.isEmpty)
@@ -58,7 +58,7 @@ struct PartialTextTests {
         let fleet = SettingsSuite.inMemory(["pace": ["perSecond": 9, "burst": 8]])
         let (pace, text) = pace(sources: [.commandLine(["--pace", "burst=1"]), .suite(fleet)])
         try text.set(text: "perSecond=3")
-        #expect(pace.suite.storedValue(forKey: "pace") == ["perSecond": 3, "burst": 8])
+        #expect(pace.suite[storedValueFor: "pace"] == ["perSecond": 3, "burst": 8])
         #expect(pace.value == Pace(burst: 1))
     }
 
@@ -97,7 +97,7 @@ struct PartialTextTests {
             #expect(error?.remedy.contains("burst") == true)
             #expect(error?.consequence == "the setting keeps the value it had")
         }
-        #expect(pace.suite.storedValue(forKey: "pace") == ["perSecond": 7, "burst": 8])
+        #expect(pace.suite[storedValueFor: "pace"] == ["perSecond": 7, "burst": 8])
     }
 
     @Test("two threads that set different members lose no change")
@@ -166,6 +166,6 @@ struct PartialTextTests {
         let harness = CommandHarness(suite, catalog)
         #expect(await harness.run("set", "token=\(text)").code == 65)
         #expect(await harness.with(input: text).run("set", "token", "--stdin").code == 65)
-        #expect(suite.storedValue(forKey: "token") == "hush")
+        #expect(suite[storedValueFor: "token"] == "hush")
     }
 }

@@ -29,7 +29,6 @@ struct RenamedSettingTests {
         ("transaction", { setting in try setting.suite.transaction { $0[setting] += 2 } }, ["limit": 7]),
         ("reset", { try $0.reset() }, [:]),
         ("reset in a transaction", { setting in try setting.suite.transaction { try $0.reset(setting) } }, [:]),
-        ("reset by the suite", { try $0.suite.reset($0) }, [:]),
         ("reset of a key", { try $0.suite.reset(key) }, [:]),
         ("reset of a key in a transaction", { try $0.suite.transaction { try $0.reset(key) } }, [:]),
     ]

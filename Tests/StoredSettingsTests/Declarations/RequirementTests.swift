@@ -43,7 +43,6 @@ struct RequirementTests {
         ("stored value", { pool in try await blocking { try pool.suite.setStoredValue(20, forKey: "least") } }),
         ("text", { pool in try await blocking { try pool.catalog["least"]?.set(text: "20") } }),
         ("reset", { pool in try await blocking { try pool.$most.reset() } }),
-        ("reset by the suite", { pool in try await blocking { try pool.suite.reset(pool.$most) } }),
         (
             "transaction reset",
             { pool in try await blocking { try pool.suite.transaction { try $0.reset(pool.$most) } } }

@@ -18,7 +18,6 @@ struct SettingTraitsTests {
         #expect(traits.flag == "f")
         #expect(traits.environmentVariable == "E")
         let none: SettingTraits = []
-        #expect(none == SettingTraits())
         #expect(!none.isSecret && !none.requiresRestart && none.oldKeys.isEmpty)
         #expect(SettingTraits.secret != .requiresRestart)
     }

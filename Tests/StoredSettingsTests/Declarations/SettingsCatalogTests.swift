@@ -130,7 +130,7 @@ struct SettingsCatalogTests {
             #expect(checked?.remedy.hasPrefix("use ") == true)
         }
         try catalog["port"]?.check(text: "1")
-        #expect(suite.storedValue(forKey: "port") == 9090)
+        #expect(suite[storedValueFor: "port"] == 9090)
     }
 
     @Test("names its flag and its environment variable, if the suite reads them")
@@ -177,7 +177,7 @@ struct SettingsCatalogTests {
             #expect(setting.isSet)
             #expect(setting.text == text, "\(setting.key)")
             let base = setting.base.defaultStoredValue?.storedAsJSON
-            #expect(suite.storedValue(forKey: setting.key) == base, "\(setting.key)")
+            #expect(suite[storedValueFor: setting.key] == base, "\(setting.key)")
         }
     }
 
@@ -187,7 +187,7 @@ struct SettingsCatalogTests {
         let catalog = SettingsCatalog(Setting<String?>("maybe", default: "x", suite: suite))
         #expect(catalog["maybe"]?.text == nil)
         try catalog["maybe"]?.set(text: "null")
-        #expect(suite.storedValue(forKey: "maybe") == "null")
+        #expect(suite[storedValueFor: "maybe"] == "null")
     }
 
     @Test("streams the texts of a value")

@@ -144,7 +144,7 @@ struct UnknownMemberTests {
             )
             #expect(suite.keys == [])
             #expect(await harness.run("import", "-", "--force").code == 0)
-            #expect(suite.storedValue(forKey: "pace") == ["brust": 3])
+            #expect(suite[storedValueFor: "pace"] == ["brust": 3])
         }
     }
 }

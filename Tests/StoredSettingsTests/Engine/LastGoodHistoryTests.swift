@@ -268,7 +268,7 @@ struct LastGoodHistoryTests {
                 try await limit.set(23)
                 try await suite.checkpoint()
                 try path.replaceFile(with: #"{"limit": 200}"#)
-                await eventually("the edit is used") { suite.storedValue(forKey: "limit") == 200 }
+                await eventually("the edit is used") { suite[storedValueFor: "limit"] == 200 }
                 #expect(limit.value == 23)
                 try await suite.setStoredValue(1, forKey: "a")
             }
@@ -295,7 +295,7 @@ struct LastGoodHistoryTests {
             try await limit.set(23)
             try await suite.checkpoint()
             try path.replaceFile(with: #"{"limit": 200}"#)
-            await eventually("the edit is used") { suite.storedValue(forKey: "limit") == 200 }
+            await eventually("the edit is used") { suite[storedValueFor: "limit"] == 200 }
             try onAnotherThread {
                 try gate.withLock { _ in
                     isBlocking.withLock { $0 = true }

@@ -76,8 +76,8 @@ struct LaterWriteTests {
         }
         #expect(runs == 2)
         #expect(try count.update { $0 += 1 } == 2)
-        #expect(suite.storedValue(forKey: "count") == 2)
+        #expect(suite[storedValueFor: "count"] == 2)
         #expect(other.value == 5)
-        #expect(suite.storedValue(forKey: "other") == 5)
+        #expect(suite[storedValueFor: "other"] == 5)
     }
 }

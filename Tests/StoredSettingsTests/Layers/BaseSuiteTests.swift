@@ -33,7 +33,7 @@ struct BaseSuiteTests {
         #expect(!port.isSet)
         #expect(try port.load() == nil)
         #expect(try port.update { $0 += 1 } == 5)
-        #expect(fleet.storedValue(forKey: "port") == 4)
+        #expect(fleet[storedValueFor: "port"] == 4)
         try port.reset()
         try fleet.transaction { $0[storedValueFor: "port"] = nil }
         #expect(port.value == 0)

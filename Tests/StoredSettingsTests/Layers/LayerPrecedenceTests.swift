@@ -212,7 +212,7 @@ struct LayerPrecedenceTests {
                     case 0: try await setting.update { $0.user = "d" }
                     default: try await suite.transaction { $0[setting].user = "d" }
                     }
-                    #expect(suite.storedValue(forKey: "database") == ["user": "d", "password": .string(password)])
+                    #expect(suite[storedValueFor: "database"] == ["user": "d", "password": .string(password)])
                 }
             }
             #expect(reporter.errors.isEmpty)

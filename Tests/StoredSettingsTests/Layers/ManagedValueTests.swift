@@ -13,7 +13,7 @@ import Testing
 enum ManagedWrite: String, CaseIterable, Sendable {
     case set, remove, update
     case transactionSubscript, transactionSet, transactionReset, transactionRaw, transactionRemoveAll
-    case setStoredValue, resetKey, resetSetting, removeAll
+    case setStoredValue, resetKey, removeAll
     case catalogText, catalogReset, oldKey, conversion
 
     private struct SameNumber: StoredValueBridge {
@@ -36,7 +36,6 @@ enum ManagedWrite: String, CaseIterable, Sendable {
         case .transactionRemoveAll: try await suite.transaction { try $0.removeAll() }
         case .setStoredValue: try await suite.setStoredValue(1, forKey: port.key)
         case .resetKey: try await suite.reset(SettingKey("port", default: 0))
-        case .resetSetting: try await suite.reset(port)
         case .removeAll: try await suite.removeAll()
         case .catalogText: try await catalog["port"]?.set(text: "1")
         case .catalogReset: try await catalog["port"]?.reset()
@@ -136,7 +135,6 @@ struct ManagedValueTests {
                 settingsError { try plain.transaction { $0[port] = 1 } },
                 settingsError { try plain.transaction { $0[renamed] = 1 } },
                 settingsError { try plain.transaction { try $0.reset(free, port) } },
-                settingsError { try plain.reset(free, port) },
             ] {
                 #expect(error?.code == .managed)
                 #expect(error?.suite == "managed")
@@ -172,7 +170,7 @@ struct ManagedValueTests {
                 try settings.convert("port") { _ in 6 }
             }
             try await migrator.migrate(suite)
-            #expect(suite.storedValue(forKey: "port") == 6)
+            #expect(suite[storedValueFor: "port"] == 6)
         }
     }
 

@@ -32,8 +32,8 @@ private struct Settings: Sendable {
     @DefaultStorageOptional(AppKey.comment, validate: { !$0.isEmpty }) var comment: String?
     @DefaultStorage(AppKey.ratio, in: 0.0..<1.0) var ratio = 0.5
     @DefaultStorage(AppKey.level, validate: { $0 != .debug }) var level = Level.info
-    @DefaultStorage(AppKey.first, as: RawValueBridge()) var first = TaskPriority.low
-    @DefaultStorageOptional(AppKey.second, as: RawValueBridge()) var second: TaskPriority?
+    @DefaultStorage(key: AppKey.first.rawValue, as: RawValueBridge()) var first = TaskPriority.low
+    @DefaultStorageOptional(key: AppKey.second.rawValue, as: RawValueBridge()) var second: TaskPriority?
     @DefaultStorageOptional(key: "name") var name: String?
     @DefaultStorage(key: "count") var count: Int? = 42
     @DefaultStorage(.quality) var quality

@@ -37,7 +37,7 @@ struct MigratingParityTests {
 
     private var migrator: SettingsMigrator {
         var migrator = SettingsMigrator()
-        migrator.addStep("rename the level") { $0.rename("log_level", to: .level) }
+        migrator.addStep("rename the level") { $0.rename("log_level", to: "logLevel") }
         migrator.addStep("convert the date") { try $0.convert(.startedAt, from: UnixSeconds()) }
         return migrator
     }
@@ -72,11 +72,11 @@ struct MigratingParityTests {
             try settings.convert("unknown") { _ in nil }
         }
         #expect(try later.migrate(suite) == ["split the hosts"])
-        #expect(suite.storedValue(forKey: "hosts") == ["a", "b"])
+        #expect(suite[storedValueFor: "hosts"] == ["a", "b"])
         #expect(!suite.contains("absent") && !suite.contains("unknown"))
         // The older version runs again: it does nothing and preserves the record.
         #expect(try migrator.migrate(suite) == [])
-        #expect(try suite.storedValue(forKey: record)?.as([String].self).count == 3)
+        #expect(try suite[storedValueFor: record]?.as([String].self).count == 3)
     }
 
     @Test("Row 43: recorded steps that only another version knows stay in the record when further steps run")
@@ -84,7 +84,7 @@ struct MigratingParityTests {
         try suite.setStoredValue(["a step of another version", "rename the level"], forKey: record)
         #expect(try migrator.migrate(suite) == ["convert the date"])
         let expected: StoredValue = ["a step of another version", "rename the level", "convert the date"]
-        #expect(suite.storedValue(forKey: record) == expected)
+        #expect(suite[storedValueFor: record] == expected)
         #expect(suite.contains("log_level"))
     }
 
@@ -125,25 +125,25 @@ struct MigratingParityTests {
         #expect(suite.contains("log_level") && !suite.contains(.level) && !suite.contains(record))
     }
 
-    @Test("bridges of the wrapped type convert optional keys and optional settings")
+    @Test("bridges of optionals convert optional keys and optional settings")
     func optional() throws {
         let endedAt = Setting(SettingKey<Date?>("endedAt", default: Date(timeIntervalSince1970: 9)), suite: suite)
         try suite.setStoredValue(200, forKey: "stoppedAt")
         try suite.setStoredValue(300, forKey: "endedAt")
         try suite.transaction { settings in
-            try settings.convert(.stoppedAt, from: UnixSeconds())
-            try settings.convert(endedAt, from: UnixSeconds())
-            try settings.convert(SettingKey<Date?>("absent"), from: UnixSeconds())
+            try settings.convert(.stoppedAt, from: UnixSeconds().optional)
+            try settings.convert(endedAt, from: UnixSeconds().optional)
+            try settings.convert(SettingKey<Date?>("absent"), from: UnixSeconds().optional)
         }
         #expect(try Setting(.stoppedAt, suite: suite).load() == Date(timeIntervalSince1970: 200))
         #expect(try endedAt.load() == Date(timeIntervalSince1970: 300))
-        #expect(suite.storedValue(forKey: "stoppedAt") != 200 && !suite.contains("absent"))
+        #expect(suite[storedValueFor: "stoppedAt"] != 200 && !suite.contains("absent"))
 
         try suite.setStoredValue(200, forKey: "stoppedAt")
         try suite.setStoredValue(.null, forKey: "endedAt")
         try suite.transaction { settings in
             try settings.convert(.stoppedAt, from: UnixSeconds().optional)
-            try settings.convert(endedAt, from: UnixSeconds())
+            try settings.convert(endedAt, from: UnixSeconds().optional)
         }
         #expect(suite[.stoppedAt] == Date(timeIntervalSince1970: 200))
         #expect(endedAt.value == nil && endedAt.isSet)
@@ -154,7 +154,7 @@ struct MigratingParityTests {
         try suite.setStoredValue("error", forKey: "logLevel")
         try migrator.migrate(suite)
         #expect(suite[.level] == "error")
-        #expect(suite.storedValue(forKey: "log_level") == "debug")
+        #expect(suite[storedValueFor: "log_level"] == "debug")
     }
 
     @Test("Row 43: values are imported from another suite, which retains them")
@@ -218,12 +218,12 @@ struct MigratingParityTests {
             let error = try #require(settingsError { try migrator.migrate(suite) })
             #expect(error.code == .malformedFile)
             #expect(error.consequence.contains("no setting is migrated"))
-            #expect(suite.storedValue(forKey: "startedAt") == 100)
+            #expect(suite[storedValueFor: "startedAt"] == 100)
             #expect(!suite.contains(record))
 
             // The corrected file is migrated.
             try path.replaceFile(with: #"{ "startedAt": 200 }"#)
-            await eventually("the corrected file is read") { suite.storedValue(forKey: "startedAt") == 200 }
+            await eventually("the corrected file is read") { suite[storedValueFor: "startedAt"] == 200 }
             try await migrator.migrate(suite)
             #expect(suite[.startedAt] == Date(timeIntervalSince1970: 200))
             try await suite.checkpoint()

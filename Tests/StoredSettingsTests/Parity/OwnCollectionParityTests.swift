@@ -85,7 +85,7 @@ struct OwnCollectionParityTests {
         let bag = Setting("bag", default: Bag(stored: [[1]]), suite: suite)
         #expect(bag.value == Bag(stored: [[1]]))
         try bag.set(Bag(stored: [[2, 3], []]))
-        #expect(suite.storedValue(forKey: "bag") == [[2, 3], []])
+        #expect(suite[storedValueFor: "bag"] == [[2, 3], []])
         #expect(try bag.load() == Bag(stored: [[2, 3], []]))
         try suite.setStoredValue([[2], ["x"]], forKey: "bag")
         #expect(settingsError { try bag.load() }?.path == [.index(1), .index(0)])
@@ -93,7 +93,7 @@ struct OwnCollectionParityTests {
         let stack = Setting("stack", default: Stack(), suite: suite)
         stack.value.append(1)
         stack.value.append(2)
-        #expect(suite.storedValue(forKey: "stack") == [1, 2])
+        #expect(suite[storedValueFor: "stack"] == [1, 2])
         #expect(try stack.load() == Stack([1, 2]))
         #expect(try ["a": [Stack([1])]].storedValue() == ["a": [[1]]])
     }
@@ -102,7 +102,7 @@ struct OwnCollectionParityTests {
     func rejecting() throws {
         let queue = Setting("queue", default: try Queue(stored: ["first"]), suite: suite)
         try queue.set(Queue(stored: ["a", "b"]))
-        #expect(suite.storedValue(forKey: "queue") == ["a", "b"])
+        #expect(suite[storedValueFor: "queue"] == ["a", "b"])
         #expect(try queue.load() == Queue(stored: ["a", "b"]))
         try suite.setStoredValue([], forKey: "queue")
         #expect(settingsError { try queue.load() }?.code == .invalidValue)
@@ -113,7 +113,7 @@ struct OwnCollectionParityTests {
     func sets() throws {
         let labels = Setting("labels", default: Tags(["default"]), suite: suite)
         try labels.set(["c", "a", "b"])
-        #expect(suite.storedValue(forKey: "labels") == ["a", "b", "c"])
+        #expect(suite[storedValueFor: "labels"] == ["a", "b", "c"])
         #expect(try labels.load() == ["b", "c", "a"])
         try labels.update { $0.insert("d") }
         #expect(labels.value.contains("d") && !labels.value.contains("default"))
@@ -126,7 +126,7 @@ struct OwnCollectionParityTests {
         let features = Setting<Features>("features", default: [], suite: suite)
         features.value.insert(.upload)
         features.value.insert(.search)
-        #expect(suite.storedValue(forKey: "features") == 5)
+        #expect(suite[storedValueFor: "features"] == 5)
         #expect(try features.load() == [.search, .upload])
     }
 }

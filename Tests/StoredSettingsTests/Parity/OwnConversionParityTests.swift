@@ -106,7 +106,7 @@ struct OwnConversionParityTests {
         let route = Route([Station(Name("A")), Station(Name("B"))])
         let setting = Setting("route", default: Route([]), suite: suite)
         try setting.set(route)
-        #expect(suite.storedValue(forKey: "route") == ["A", "B"])
+        #expect(suite[storedValueFor: "route"] == ["A", "B"])
         #expect(try setting.load() == route)
         expectError(.unstorable) { try setting.set(Route([Station(Name(""))])) }
         try suite.setStoredValue(["A", ""], forKey: "route")

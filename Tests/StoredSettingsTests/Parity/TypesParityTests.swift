@@ -56,7 +56,7 @@ struct TypesParityTests {
     ) throws {
         let setting = Setting("value", default: value, suite: suite)
         try setting.set(value)
-        #expect(suite.storedValue(forKey: "value") == stored, sourceLocation: sourceLocation)
+        #expect(suite[storedValueFor: "value"] == stored, sourceLocation: sourceLocation)
         #expect(try setting.load() == value, sourceLocation: sourceLocation)
         try setting.reset()
     }
@@ -102,16 +102,16 @@ struct TypesParityTests {
 
         let coded = Setting(SettingKey("coded", default: both, as: CodableBridge()), suite: suite)
         try coded.set(Both(x: 3, y: 4))
-        #expect(suite.storedValue(forKey: "coded") == ["x": 3, "y": 4])
+        #expect(suite[storedValueFor: "coded"] == ["x": 3, "y": 4])
         #expect(try coded.load() == Both(x: 3, y: 4))
         let list = Setting(SettingKey("list", default: [both], as: CodableBridge<Both>().array), suite: suite)
         try list.set([both])
-        #expect(suite.storedValue(forKey: "list") == [["x": 1, "y": 2]])
+        #expect(suite[storedValueFor: "list"] == [["x": 1, "y": 2]])
 
         // RawValueBridge, for a type of another module.
         let priority = Setting(SettingKey("priority", default: TaskPriority.low, as: RawValueBridge()), suite: suite)
         try priority.set(.high)
-        #expect(suite.storedValue(forKey: "priority") == .integer(Int128(TaskPriority.high.rawValue)))
+        #expect(suite[storedValueFor: "priority"] == .integer(Int128(TaskPriority.high.rawValue)))
         #expect(try priority.load() == .high)
     }
 
@@ -143,6 +143,6 @@ struct TypesParityTests {
         expectError(.typeMismatch) { try setting.value["retries"]?.as(String.self) }
         let list = Setting<[StoredValue]>("list", default: [1, "two", [3.5]], suite: suite)
         list.value.append(nil)
-        #expect(suite.storedValue(forKey: "list") == [1, "two", [3.5], nil])
+        #expect(suite[storedValueFor: "list"] == [1, "two", [3.5], nil])
     }
 }

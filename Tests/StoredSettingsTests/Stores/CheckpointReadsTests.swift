@@ -187,13 +187,13 @@ struct CheckpointReadsTests {
             let reporter = RecordingReporter()
             let store = makeStore(path, reading.system)
             let reader = SettingsSuite(store: store, reporter: reporter)
-            #expect(reader.storedValue(forKey: "n") == 1)
+            #expect(reader[storedValueFor: "n"] == 1)
             try writer.commit(isBlind: true) { $0["n"] = 2 }
             reading.run {
                 try writer.checkpoint()
                 try writer.commit(isBlind: true) { $0["n"] = 3 }
             }
-            #expect(reader.storedValue(forKey: "n") == 3)
+            #expect(reader[storedValueFor: "n"] == 3)
             #expect(reading.hasRun)
             #expect(reporter.errors.isEmpty)
         }

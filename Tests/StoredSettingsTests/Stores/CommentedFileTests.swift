@@ -132,7 +132,7 @@ struct CommentedFileTests {
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
             #expect(suite.snapshot() == ["port": 1])
             #expect(suite.keys == ["port"])
-            #expect(suite.storedValue(forKey: "$schema") == nil)
+            #expect(suite[storedValueFor: "$schema"] == nil)
             try await suite.removeAll()
             try await suite.checkpoint()
             #expect(try path.fileContents == #"{"$schema": "x.json"}"#)

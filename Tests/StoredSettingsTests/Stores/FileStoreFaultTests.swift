@@ -176,7 +176,7 @@ struct FileStoreFaultTests {
             try path.overwriteFile(with: #"{"a": 1}"#)
             faults.fail(.access, with: EROFS)
             let suite = suite(path)
-            #expect(suite.storedValue(forKey: "a") == 1)
+            #expect(suite[storedValueFor: "a"] == 1)
             #expect(suite.persistence == .readOnly(path: path, reason: "Read-only file system"))
             expectError(.readOnly) { try suite.setStoredValue(2, forKey: "a") }
         }
@@ -232,7 +232,7 @@ struct FileStoreFaultTests {
                 return nil
             }
             let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
-            #expect(suite.storedValue(forKey: "a") == 1)
+            #expect(suite[storedValueFor: "a"] == 1)
             let next = directory + "/next.json"
             try next.overwriteFile(with: #"{"a": 2}"#)
             let old = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1e9)]
@@ -240,7 +240,7 @@ struct FileStoreFaultTests {
             texts.withLock { $0 = ["", #"{"a": 3}"#] }
             #expect(rename(next, path) == 0)
             let changes = suite.changes()
-            await eventually("the complete file is read") { suite.storedValue(forKey: "a") == 3 }
+            await eventually("the complete file is read") { suite[storedValueFor: "a"] == 3 }
             #expect(reporter.errors.isEmpty)
             _ = changes
         }

@@ -40,7 +40,7 @@ struct FileWatchTests {
             try makeStore(path).commit { $0["a"] = 1 }
             try makeStore(other).commit { $0["n"] = 1 }
             let suite = SettingsSuite(store: makeStore(path))
-            #expect(suite.storedValue(forKey: "a") == 1)
+            #expect(suite[storedValueFor: "a"] == 1)
             let received = CallLog<Int>()
             let observation = Setting("n", default: 0, suite: suite).observe { received.add($0.new) }
             #expect(rename(other + ".journal", path + ".journal") == 0)

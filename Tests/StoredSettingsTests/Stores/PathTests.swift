@@ -39,7 +39,7 @@ struct PathTests {
             try await second.setStoredValue(2, forKey: "a")
             try await first.checkpoint()
             try await second.checkpoint()
-            #expect(first.storedValue(forKey: "a") == 1)
+            #expect(first[storedValueFor: "a"] == 1)
             #expect(try one.fileContents == "{\n  \"a\": 1\n}\n")
             #expect(try two.fileContents == "{\n  \"a\": 2\n}\n")
         }
@@ -114,7 +114,7 @@ struct PathTests {
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1}"#)
             let suite = SettingsSuite(fileAt: (suffix.hasPrefix("/") ? directory : path) + suffix, reporter: reporter)
-            #expect(suite.storedValue(forKey: "a") == nil)
+            #expect(suite[storedValueFor: "a"] == nil)
             #expect(reporter.errors.map(\.code) == [.locationUnavailable])
             guard case .ephemeral = suite.persistence else {
                 Issue.record("the suite claims to be persistent: \(suite.persistence)")
@@ -165,7 +165,7 @@ struct PathTests {
             #expect(truncate(path, 1 << 40) == 0)
             let other = SettingsSuite(store: makeStore(path), reporter: reporter)
             for suite in [suite, other] {
-                #expect(suite.storedValue(forKey: "a") == 1)
+                #expect(suite[storedValueFor: "a"] == 1)
                 try await suite.setStoredValue(3, forKey: "c")
                 expectError(.readFailed) { try suite.checkpoint() }
             }

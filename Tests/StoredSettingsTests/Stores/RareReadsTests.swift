@@ -35,7 +35,7 @@ struct RareReadsTests {
                 return nil
             })
             let reader = SettingsSuite(store: makeStore(path, system), reporter: reporter)
-            #expect(reader.storedValue(forKey: "n") == 8)
+            #expect(reader[storedValueFor: "n"] == 8)
             #expect(reporter.errors.map(\.message) == [])
             #expect(writer.peek { !$0.journal.isDamaged })
         }

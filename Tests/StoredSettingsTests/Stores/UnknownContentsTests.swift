@@ -50,7 +50,7 @@ struct UnknownContentsTests {
             let suite = suite(path)
             try expectNoUpdate(of: suite, .readFailed)
             try await Setting("port", default: 0, suite: suite).set(2)
-            #expect(suite.storedValue(forKey: "port") == 2)
+            #expect(suite[storedValueFor: "port"] == 2)
             faults.stop()
             // Another thread retries this read by itself, and may have failed just before.
             if number == EMFILE { (suite.engine.store as? FileStore)?.lookAndWait() }
@@ -68,7 +68,7 @@ struct UnknownContentsTests {
             try path.overwriteFile(with: #"{"port": 1, "host": "a"}"#)
             faults.fail(.open, with: EMFILE) { $0 == path }
             let suite = suite(path)
-            #expect(suite.storedValue(forKey: "port") == nil)
+            #expect(suite[storedValueFor: "port"] == nil)
             try await suite.setStoredValue(nil, forKey: "port")
             faults.stop()
             // Another thread retries this read by itself, and may have failed just before.
@@ -83,7 +83,7 @@ struct UnknownContentsTests {
         try await withSettingsPath { path in
             try path.overwriteFile(with: #"{"counter": 1}"#)
             let suite = suite(path)
-            #expect(suite.storedValue(forKey: "counter") == 1)
+            #expect(suite[storedValueFor: "counter"] == 1)
             faults.fail(.open, with: EMFILE) { $0 == path }
             try path.replaceFile(with: #"{"counter": 41}"#)
             await eventually("the failure is noticed") {
@@ -127,9 +127,9 @@ struct UnknownContentsTests {
             try path.replaceFile(with: #"{"counter": 1, "host": "a"}"#)
             await eventually("the file is read") {
                 (first.engine.store as? FileStore)?.look()
-                return first.storedValue(forKey: "host") == "a"
+                return first[storedValueFor: "host"] == "a"
             }
-            #expect(first.storedValue(forKey: "counter") == 43)
+            #expect(first[storedValueFor: "counter"] == 43)
         }
     }
 }
@@ -181,7 +181,7 @@ struct MissingFileTests {
             try await suite.setStoredValue(true, forKey: "new")
             try await suite.checkpoint()
             #expect(try stored(at: path) == ["counter": 42, "new": true])
-            #expect(suite.storedValue(forKey: "counter") == 42)
+            #expect(suite[storedValueFor: "counter"] == 42)
             #expect(reporter.errors.count == 1)
         }
     }
@@ -192,11 +192,11 @@ struct MissingFileTests {
             let suite = try makeFile(path)
             try FileManager.default.removeItem(atPath: path)
             await eventually("the missing file is reported") {
-                _ = suite.storedValue(forKey: "counter")
+                _ = suite[storedValueFor: "counter"]
                 (suite.engine.store as? FileStore)?.look()
                 return !reporter.errors.isEmpty
             }
-            #expect(suite.storedValue(forKey: "counter") == 41)
+            #expect(suite[storedValueFor: "counter"] == 41)
             await #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
             try await suite.checkpoint()
             #expect(try stored(at: path) == ["counter": 42])
@@ -259,10 +259,10 @@ struct MissingFileTests {
             if hasJournal { try makeStore("\(directory)/second/settings.json").commit { $0["host"] = "a" } }
             #expect(symlink("first", directory + "/current") == 0)
             let suite = SettingsSuite(fileAt: directory + "/current/settings.json", reporter: reporter)
-            #expect(suite.storedValue(forKey: "port") == 1)
+            #expect(suite[storedValueFor: "port"] == 1)
             #expect(symlink("second", directory + "/new") == 0)
             #expect(rename(directory + "/new", directory + "/current") == 0)
-            await eventually("the other directory is used") { suite.storedValue(forKey: "port") == nil }
+            await eventually("the other directory is used") { suite[storedValueFor: "port"] == nil }
             #expect(suite.snapshot() == (hasJournal ? ["host": "a"] : [:]))
             await suite.finish()
         }
@@ -399,7 +399,7 @@ struct MissingFileTests {
             try await Setting("counter", default: 0, suite: new).update { $0 += 1 }
             await eventually("the running process reads the new value") {
                 (running.engine.store as? FileStore)?.look()
-                return running.storedValue(forKey: "counter") == 1
+                return running[storedValueFor: "counter"] == 1
             }
             #expect(reporter.errors.isEmpty)
         }

@@ -78,7 +78,7 @@ extension LawCase {
             LawCase(UInt32.self), LawCase(UInt64.self), LawCase(UInt128.self), LawCase(Double.self),
             LawCase(Float.self),
         ]
-        + [LawCase(String.self), LawCase(Character.self), LawCase(Date.self), LawCase(Data.self), LawCase(URL.self)]
+        + [LawCase(String.self), LawCase(Date.self), LawCase(Data.self), LawCase(URL.self)]
         + [LawCase(UUID.self), LawCase(Decimal.self), LawCase(Duration.self)]
         + [LawCase(StoredValue.self, survivesJSON: false), LawCase(Level.self), LawCase(Rank.self), LawCase(Both.self)]
         + [LawCase(Everything.self, count: 500), LawCase(Shape.self)]
@@ -109,7 +109,6 @@ extension LawCase {
         ]
         + [
             LawCase([Date: Int].self, count: 500), LawCase([Data: Int].self, count: 500),
-            LawCase([Character: Int].self),
         ]
         + [LawCase([UUID: Decimal].self, count: 500), LawCase([Duration: Duration].self, count: 500)]
         + [LawCase([Float: [String: Double]].self, count: 500)]

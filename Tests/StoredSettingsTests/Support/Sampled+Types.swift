@@ -97,18 +97,6 @@ extension String: Sampled {
     func isExactly(_ other: String) -> Bool { Array(utf8) == Array(other.utf8) }
 }
 
-extension Character: Sampled {
-    static var edges: [Character] { ["a", "\0", "\r\n", "\u{301}", "e\u{301}", "\u{e9}", "👩‍👩‍👧‍👦", "🏳️‍🌈", "\u{10ffff}"] }
-
-    static func random(using generator: inout SeededGenerator) -> Character {
-        while true {
-            if let character = String.random(using: &generator).first { return character }
-        }
-    }
-
-    func isExactly(_ other: Character) -> Bool { String(self).isExactly(String(other)) }
-}
-
 extension Date: Sampled {
     static var edges: [Date] {
         let intervals: [Double] = [

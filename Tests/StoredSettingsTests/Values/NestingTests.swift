@@ -149,7 +149,7 @@ struct NestingTests {
             let suite = SettingsSuite.inMemory()
             let maximum = NestedValue(StoredValue.maximumDepth, named: isNamed).value
             try suite.transaction { $0[storedValueFor: "deep"] = maximum }
-            #expect(suite.storedValue(forKey: "deep") == maximum && !maximum.description.contains("…"))
+            #expect(suite[storedValueFor: "deep"] == maximum && !maximum.description.contains("…"))
             let tooDeep = NestedValue(StoredValue.maximumDepth + 1, named: isNamed).value
             #expect(throws: SettingsError.self) {
                 try suite.transaction { $0[storedValueFor: "deep"] = tooDeep }

@@ -9,14 +9,8 @@
 /// The decoder reads the output of a ``StoredValueEncoder``, also after it was stored in a file, which holds strings
 /// for dates, bytes and numbers such as NaN. An optional property is `nil` if it is missing or null.
 public struct StoredValueDecoder: Sendable {
-    private let userInfo: [CodingUserInfoKey: any Sendable]
-
     /// Creates a decoder.
-    ///
-    /// - Parameter userInfo: The `userInfo` of the decoders that are passed to the decoded types.
-    public init(userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
-        self.userInfo = userInfo
-    }
+    public init() {}
 
     /// Decodes a value.
     ///
@@ -32,9 +26,8 @@ public struct StoredValueDecoder: Sendable {
         _ type: Value.Type = Value.self,
         from storedValue: StoredValue
     ) throws -> Value {
-        let run = DecodingRun(userInfo: userInfo)
         do {
-            return try run.value(type, from: storedValue, at: .root)
+            return try NodeDecoder(storedValue: storedValue, place: .root).value(type)
         } catch {
             throw SettingsError.decoding(error, of: storedValue, as: type)
         }
@@ -43,42 +36,20 @@ public struct StoredValueDecoder: Sendable {
 
 // MARK: - The decoder of a type
 
-/// The state that all decoders of one call share.
-struct DecodingRun {
-    let userInfo: [CodingUserInfoKey: any Sendable]
-
-    func value<Value: Decodable>(
-        _ type: Value.Type,
-        from storedValue: StoredValue,
-        at place: CodingPlace
-    ) throws -> Value {
-        do {
-            if let leaf = type as? any CodingLeaf.Type, let value = try leaf.init(storedValue: storedValue) as? Value {
-                return value
-            }
-            guard !place.isTooDeep else { throw SettingsError.tooDeep }
-            return try Value(from: NodeDecoder(storedValue: storedValue, place: place.entered(by: type), run: self))
-        } catch let error as SettingsError {
-            throw DecodingError.stating(error, reading: type, found: storedValue, at: place)
-        }
-    }
-}
-
 /// The decoder that a type's `init(from:)` receives, which is its own single-value container.
 struct NodeDecoder: Decoder, SingleValueDecodingContainer {
     let storedValue: StoredValue
     let place: CodingPlace
-    let run: DecodingRun
 
     var codingPath: [any CodingKey] { place.codingPath }
-    var userInfo: [CodingUserInfoKey: Any] { run.userInfo }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard !place.isTooDeep else { throw failure(.tooDeep, reading: type) }
         guard case .dictionary(let entries) = storedValue else {
             throw failure(.typeMismatch(expected: "a dictionary", found: storedValue), reading: type)
         }
-        return KeyedDecodingContainer(KeyedNodeDecoder(entries: entries, place: place, run: run))
+        return KeyedDecodingContainer(KeyedNodeDecoder(entries: entries, place: place))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
@@ -86,7 +57,7 @@ struct NodeDecoder: Decoder, SingleValueDecodingContainer {
         guard case .array(let elements) = storedValue else {
             throw failure(.typeMismatch(expected: "an array", found: storedValue), reading: [StoredValue].self)
         }
-        return UnkeyedNodeDecoder(elements: elements, place: place, run: run)
+        return UnkeyedNodeDecoder(elements: elements, place: place)
     }
 
     private func failure(_ error: SettingsError, reading type: Any.Type) -> DecodingError {
@@ -102,22 +73,34 @@ struct NodeDecoder: Decoder, SingleValueDecodingContainer {
     }
 
     func decode(_ type: Int128.Type) throws -> Int128 {
-        try run.value(type, from: storedValue, at: place)
+        try value(type)
     }
 
     func decode(_ type: UInt128.Type) throws -> UInt128 {
-        try run.value(type, from: storedValue, at: place)
+        try value(type)
     }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        try run.value(type, from: storedValue, at: place)
+        try value(type)
+    }
+
+    /// Decodes a value of a type, with the type's own conversion if it is a ``CodingLeaf``.
+    func value<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        do {
+            if let leaf = type as? any CodingLeaf.Type, let value = try leaf.init(storedValue: storedValue) as? Value {
+                return value
+            }
+            guard !place.isTooDeep else { throw SettingsError.tooDeep }
+            return try Value(from: NodeDecoder(storedValue: storedValue, place: place.entered(by: type)))
+        } catch let error as SettingsError {
+            throw failure(error, reading: type)
+        }
     }
 }
 
 struct KeyedNodeDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let entries: [String: StoredValue]
     let place: CodingPlace
-    let run: DecodingRun
 
     var codingPath: [any CodingKey] { place.codingPath }
     var allKeys: [Key] { entries.keys.compactMap(Key.init(stringValue:)) }
@@ -131,15 +114,15 @@ struct KeyedNodeDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 {
-        try run.value(type, from: entry(key), at: place.inside(key))
+        try nested(entry(key), key).value(type)
     }
 
     func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 {
-        try run.value(type, from: entry(key), at: place.inside(key))
+        try nested(entry(key), key).value(type)
     }
 
     func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-        try run.value(type, from: entry(key), at: place.inside(key))
+        try nested(entry(key), key).value(type)
     }
 
     func nestedContainer<NestedKey: CodingKey>(
@@ -168,7 +151,7 @@ struct KeyedNodeDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     private func nested(_ storedValue: StoredValue, _ key: any CodingKey) -> NodeDecoder {
-        NodeDecoder(storedValue: storedValue, place: place.inside(key), run: run)
+        NodeDecoder(storedValue: storedValue, place: place.inside(key))
     }
 }
 
@@ -177,7 +160,6 @@ struct KeyedNodeDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
 struct UnkeyedNodeDecoder: UnkeyedDecodingContainer {
     let elements: [StoredValue]
     let place: CodingPlace
-    let run: DecodingRun
     private(set) var currentIndex = 0
 
     var codingPath: [any CodingKey] { place.codingPath }
@@ -191,29 +173,29 @@ struct UnkeyedNodeDecoder: UnkeyedDecodingContainer {
     }
 
     mutating func decode(_ type: Int128.Type) throws -> Int128 {
-        try advance(type) { try $2.value(type, from: $0, at: $1) }
+        try advance(type) { try $0.value(type) }
     }
 
     mutating func decode(_ type: UInt128.Type) throws -> UInt128 {
-        try advance(type) { try $2.value(type, from: $0, at: $1) }
+        try advance(type) { try $0.value(type) }
     }
 
     mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        try advance(type) { try $2.value(type, from: $0, at: $1) }
+        try advance(type) { try $0.value(type) }
     }
 
     mutating func nestedContainer<NestedKey: CodingKey>(
         keyedBy type: NestedKey.Type
     ) throws -> KeyedDecodingContainer<NestedKey> {
-        try advance(type) { try NodeDecoder(storedValue: $0, place: $1, run: $2).container(keyedBy: type) }
+        try advance(type) { try $0.container(keyedBy: type) }
     }
 
     mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        try advance([StoredValue].self) { try NodeDecoder(storedValue: $0, place: $1, run: $2).unkeyedContainer() }
+        try advance([StoredValue].self) { try $0.unkeyedContainer() }
     }
 
     mutating func superDecoder() throws -> any Decoder {
-        try advance((any Decoder).self) { NodeDecoder(storedValue: $0, place: $1, run: $2) }
+        try advance((any Decoder).self) { $0 }
     }
 
     private func next(_ type: Any.Type) throws -> StoredValue {
@@ -227,9 +209,9 @@ struct UnkeyedNodeDecoder: UnkeyedDecodingContainer {
     /// Advances to the next element only when this one was decoded, so that a type can try to decode it differently.
     private mutating func advance<Result>(
         _ type: Any.Type,
-        _ read: (StoredValue, CodingPlace, DecodingRun) throws -> Result
+        _ read: (NodeDecoder) throws -> Result
     ) throws -> Result {
-        let result = try read(try next(type), place.inside(currentIndex), run)
+        let result = try read(NodeDecoder(storedValue: next(type), place: place.inside(currentIndex)))
         currentIndex += 1
         return result
     }

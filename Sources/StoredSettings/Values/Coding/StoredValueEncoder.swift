@@ -11,14 +11,8 @@
 /// conformances at any depth. A property that is `nil` is omitted, as `Codable` specifies. Sets, and dictionaries whose
 /// keys are not strings, are written in an order that is the same for equal values.
 public struct StoredValueEncoder: Sendable {
-    private let userInfo: [CodingUserInfoKey: any Sendable]
-
     /// Creates an encoder.
-    ///
-    /// - Parameter userInfo: The `userInfo` of the encoders that are passed to the encoded types.
-    public init(userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
-        self.userInfo = userInfo
-    }
+    public init() {}
 
     /// Encodes a value.
     ///
@@ -29,7 +23,7 @@ public struct StoredValueEncoder: Sendable {
     /// - Throws: ``SettingsError`` with the path to the part that cannot be encoded. Its ``SettingsError/underlying``
     ///   error is the `EncodingError`, or another error that a type threw.
     public func encode<Value: Encodable>(_ value: Value) throws -> StoredValue {
-        let run = EncodingRun(userInfo: userInfo)
+        let run = EncodingRun()
         do {
             let result = try run.storedValue(of: value, at: .root)
             if let failure = run.failure { throw failure }
@@ -49,7 +43,7 @@ struct NodeEncoder: Encoder, SingleValueEncodingContainer {
     let run: EncodingRun
 
     var codingPath: [any CodingKey] { place.codingPath }
-    var userInfo: [CodingUserInfoKey: Any] { run.userInfo }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         KeyedEncodingContainer(KeyedNodeEncoder(node: claimed(as: .dictionary), place: place, run: run))
@@ -260,14 +254,8 @@ final class EncodingNode {
 
 /// The state that all encoders of one call share.
 final class EncodingRun {
-    let userInfo: [CodingUserInfoKey: Any]
-
     /// The first failure that could not be thrown, because requesting a container does not throw.
     private(set) var failure: EncodingError?
-
-    init(userInfo: [CodingUserInfoKey: any Sendable]) {
-        self.userInfo = userInfo
-    }
 
     func fail(_ error: SettingsError, at place: CodingPlace) {
         failure = failure ?? .stating(error, writing: (), at: place.codingPath)

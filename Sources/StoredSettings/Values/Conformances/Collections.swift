@@ -21,19 +21,8 @@ extension Array: StoredValueConvertible where Element: StoredValueConvertible {
     }
 }
 
-extension ContiguousArray: StoredValueConvertible where Element: StoredValueConvertible {
-    /// Reads an array.
-    ///
-    /// If an element cannot be read, the error names its index.
-    public init(storedValue: StoredValue) throws {
-        self = ContiguousArray(try storedValue.elements { try Element(storedValue: $0) })
-    }
-
-    /// Returns ``StoredValue/array(_:)``.
-    public func storedValue() throws -> StoredValue {
-        .array(try storedElements { try $0.storedValue() })
-    }
-}
+extension ContiguousArray: StoredCollection, StoredRepresentable, StoredValueConvertible
+where Element: StoredValueConvertible {}
 
 extension StoredValue {
     /// Returns the converted elements of an array; an error of the conversion names the element's index.

@@ -30,24 +30,6 @@ extension String: StoredValueConvertible, CodingLeaf {
     }
 }
 
-extension Character: StoredValueConvertible {
-    /// Reads a string of one character.
-    public init(storedValue: StoredValue) throws {
-        guard case .string(let text) = storedValue else {
-            throw SettingsError.typeMismatch(expected: "a string of one character", found: storedValue)
-        }
-        guard let character = text.first, text.index(after: text.startIndex) == text.endIndex else {
-            throw SettingsError.invalidValue("the string is not one character")
-        }
-        self = character
-    }
-
-    /// Returns ``StoredValue/string(_:)``.
-    public func storedValue() -> StoredValue {
-        .string(String(self))
-    }
-}
-
 extension Duration: StoredValueConvertible, CodingLeaf {
     /// Reads a number with a unit, such as `1.5s`, or a number of seconds.
     ///
@@ -120,6 +102,8 @@ extension StoredValue {
 
 extension FixedWidthInteger {
     /// Reads an integer in the range of the type, stored as an integer or as a double that is certainly one.
+    ///
+    /// A type that is wider than some stores support reads a decimal string as well.
     fileprivate static func exactly(_ storedValue: StoredValue) throws -> Self {
         let result: Self?
         switch storedValue {
@@ -128,19 +112,10 @@ extension FixedWidthInteger {
             // From 2^53 on, the double may be another integer that was rounded.
             guard value.magnitude < 0x1p53 else { throw inexact }
             result = Self(exactly: value)
+        case .string(let text) where bitWidth > 64 && text.isInteger: result = Self(text)
         default: throw SettingsError.typeMismatch(expected: "an integer", found: storedValue)
         }
         guard let result else { throw outOfRange }
-        return result
-    }
-
-    /// Reads an integer like `exactly`, or a decimal string, for types that are wider than some stores support.
-    fileprivate static func exactlyOrText(_ storedValue: StoredValue) throws -> Self {
-        guard case .string(let text) = storedValue else { return try exactly(storedValue) }
-        guard DecimalText(text) != nil, !text.contains(where: { ".eE".contains($0) }) else {
-            throw SettingsError.typeMismatch(expected: "an integer", found: storedValue)
-        }
-        guard let result = Self(text) else { throw outOfRange }
         return result
     }
 
@@ -153,15 +128,20 @@ extension FixedWidthInteger {
     }
 }
 
+extension String {
+    /// Whether the string is the digits of an integer, with or without a sign.
+    fileprivate var isInteger: Bool { DecimalText(self) != nil && !contains { ".eE".contains($0) } }
+}
+
 extension StoredValueConvertible where Self: FixedWidthInteger & Codable {
-    /// Reads an integer in the range of the type.
+    /// Reads an integer in the range of the type; `Int128` and `UInt128` also read a decimal string.
     public init(storedValue: StoredValue) throws {
         self = try .exactly(storedValue)
     }
 
-    /// Returns ``StoredValue/integer(_:)``.
+    /// Returns ``StoredValue/integer(_:)``, or a decimal string for a value above `Int128.max`.
     public func storedValue() -> StoredValue {
-        .integer(Int128(self))
+        if let integer = Int128(exactly: self) { .integer(integer) } else { .string(String(self)) }
     }
 }
 
@@ -176,29 +156,8 @@ extension UInt16: StoredValueConvertible, CodingLeaf {}
 extension UInt32: StoredValueConvertible, CodingLeaf {}
 extension UInt64: StoredValueConvertible, CodingLeaf {}
 
-extension Int128: StoredValueConvertible, CodingLeaf {
-    /// Reads an integer, or a decimal string.
-    public init(storedValue: StoredValue) throws {
-        self = try .exactlyOrText(storedValue)
-    }
-
-    /// Returns ``StoredValue/integer(_:)``.
-    public func storedValue() -> StoredValue {
-        .integer(self)
-    }
-}
-
-extension UInt128: StoredValueConvertible, CodingLeaf {
-    /// Reads an integer in the range of the type, or a decimal string.
-    public init(storedValue: StoredValue) throws {
-        self = try .exactlyOrText(storedValue)
-    }
-
-    /// Returns ``StoredValue/integer(_:)``, or a decimal string for a value above `Int128.max`.
-    public func storedValue() -> StoredValue {
-        Int128(exactly: self).map(StoredValue.integer) ?? .string(String(self))
-    }
-}
+extension Int128: StoredValueConvertible, CodingLeaf {}
+extension UInt128: StoredValueConvertible, CodingLeaf {}
 
 extension Double: StoredValueConvertible, CodingLeaf {
     /// Reads a number, or one of the strings `nan`, `inf` and `-inf`.

@@ -58,7 +58,7 @@ struct PlantedFileTests {
                 try FileManager.default.createSymbolicLink(atPath: path + suffix, withDestinationPath: target)
             }
             let suite = SettingsSuite(store: makeStore(path), reporter: reporter)
-            #expect(suite.storedValue(forKey: "a") == 1)
+            #expect(suite[storedValueFor: "a"] == 1)
             if suffix == ".journal" {
                 expectError(.untrustedFile) { try suite.setStoredValue(2, forKey: "a") }
             } else {
@@ -298,7 +298,7 @@ struct PlantedFileTests {
                 try suite.checkpoint()
             }
             #expect((error ?? reporter.errors.first)?.code == .untrustedFile)
-            #expect(suite.storedValue(forKey: "a") == (suffix == ".journal" ? nil : 1))
+            #expect(suite[storedValueFor: "a"] == (suffix == ".journal" ? nil : 1))
         }
     }
 

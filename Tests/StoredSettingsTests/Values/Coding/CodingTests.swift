@@ -78,26 +78,6 @@ struct CodingTests {
         try expectRoundTrip(try StoredValueDecoder().decode(Erased.self, from: stored), as: stored)
     }
 
-    @Test("types can read the user info of a coder")
-    func userInfo() throws {
-        let key = try #require(CodingUserInfoKey(rawValue: "unit"))
-        struct UserInfoReader: Codable {
-            var unit: String
-            init() { unit = "" }
-            init(from decoder: any Decoder) throws {
-                unit = decoder.userInfo.values.compactMap { $0 as? String }.joined()
-            }
-            func encode(to encoder: any Encoder) throws {
-                var container = encoder.singleValueContainer()
-                try container.encode(encoder.userInfo.values.compactMap { $0 as? String }.joined())
-            }
-        }
-        #expect(try StoredValueEncoder(userInfo: [key: "mm"]).encode([UserInfoReader()]) == ["mm"])
-        #expect(
-            try StoredValueDecoder(userInfo: [key: "mm"]).decode([UserInfoReader].self, from: [0]).map(\.unit) == ["mm"]
-        )
-    }
-
     @Test("a type that encodes nothing is an empty dictionary")
     func emptyEncoding() throws {
         struct Empty: Codable {

@@ -64,7 +64,7 @@ struct CompletionCase: Sendable, CustomTestStringConvertible {
         testDescription = description
         self.json = json
         run = { suite, reporter in
-            let stored = try #require(suite.storedValue(forKey: "key"))
+            let stored = try #require(suite[storedValueFor: "key"])
             let storage = declare(suite)
             let setting = storage.projectedValue
             #expect(storage.wrappedValue == expected ?? value)
@@ -84,7 +84,7 @@ struct CompletionCase: Sendable, CustomTestStringConvertible {
                 #expect(throws: SettingsError.self) { try suite.transaction { try $0.value(of: setting) } }
             }
             // Reading stores nothing.
-            #expect(suite.storedValue(forKey: "key") == stored)
+            #expect(suite[storedValueFor: "key"] == stored)
         }
     }
 

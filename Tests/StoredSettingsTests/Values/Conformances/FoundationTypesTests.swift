@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Foundation types, characters and durations")
+@Suite("Foundation types and durations")
 struct FoundationTypesTests {
     @Test("an invalid string is rejected without being repeated")
     func invalidText() {
@@ -19,8 +19,6 @@ struct FoundationTypesTests {
         #expect(settingsError { try UUID(storedValue: "E621E1F8") }?.code == .invalidValue)
         #expect(settingsError { try Decimal(storedValue: "12abc") }?.code == .invalidValue)
         #expect(settingsError { try Duration(storedValue: "12") }?.code == .invalidValue)
-        #expect(settingsError { try Character(storedValue: "ab") }?.code == .invalidValue)
-        #expect(settingsError { try Character(storedValue: "") }?.code == .invalidValue)
     }
 
     @Test("a URL is stored as a string, or with its base if it has one")
@@ -126,7 +124,6 @@ struct FoundationTypesTests {
         let price = try #require(Decimal(string: "12.5"))
         #expect(price.storedValue() == "12.5")
         #expect(Decimal.nan.storedValue() == "NaN")
-        #expect(Character("é").storedValue() == "é")
         #expect(Int128(42).storedValue() == 42)
         #expect(try (1..<10).storedValue() == [1, 10])
         #expect(try (1...10).storedValue() == [1, 10])

@@ -32,7 +32,6 @@ struct KindsCase: Sendable, CustomTestStringConvertible {
         KindsCase(Double.self, "a number", accepts: 1, 2.5, "nan"),
         KindsCase(Float.self, "a number", accepts: 1, 2.5, "-inf"),
         KindsCase(String.self, "a string", accepts: "a"),
-        KindsCase(Character.self, "a string of one character", accepts: "a"),
         KindsCase(Date.self, "a date", accepts: .date(Date()), "2026-11-21"),
         KindsCase(Data.self, "bytes as a base64 string", accepts: .data(Data([1])), "AQ=="),
         KindsCase(URL.self, "a URL", accepts: "a:b", ["base": "a:b", "relative": "c"]),
