@@ -206,11 +206,7 @@ extension SystemCalls {
             return renameatx_np(base, name, base, newName, CUnsignedInt(RENAME_EXCL))
             #else
             // Musl has no `renameat2`. The flag is `RENAME_NOREPLACE`: see renameat2(2).
-            guard let number = Self.callNumbers?.rename else {
-                errno = ENOSYS
-                return -1
-            }
-            let (base, flag) = (UInt(bitPattern: Int(base)), UInt(1))
+            let (number, base, flag) = (Self.callNumbers.rename, UInt(bitPattern: Int(base)), UInt(1))
             return CInt(systemCall(number, base, UInt(bitPattern: name), base, UInt(bitPattern: newName), flag, 0))
             #endif
         }

@@ -4,14 +4,6 @@
 
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The store of a suite in a JSON file that people can read and edit, and that any number of processes share.
 ///
 /// A commit appends one record to the journal beside the file. A little later, a checkpoint writes the journal into the
@@ -372,7 +364,7 @@ extension FileStore {
 enum OpenStores {
     private static let stores = Locked(WeakTable<ObjectIdentifier, FileStore>())
 
-    private static let isWatchingExit = atexit { OpenStores.checkpointAll() } == 0
+    private static let isWatchingExit = SystemCalls.atExit { OpenStores.checkpointAll() }
 
     static func add(_ store: FileStore) {
         _ = isWatchingExit
