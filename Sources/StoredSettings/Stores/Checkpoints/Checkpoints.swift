@@ -17,12 +17,8 @@ struct Checkpoints {
         if let problem = store.peek({ $0.journal.problem }) { throw problem }
         // Without a journal there is nothing to checkpoint, and no file has to be created.
         guard store.peek({ $0.journal.journal != nil }) else { return }
-        let timeout = LockTimeouts(
-            withoutProgress: store.lockTimeout,
-            withSlowHolder: max(store.lockTimeout, FileLock.slowTimeout)
-        )
         do {
-            try run(timeout)
+            try run(store.timeouts)
         } catch let error as OutdatedCopyError {
             throw error.error
         } catch {

@@ -25,10 +25,8 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     let reloader = Locked<Void>(())
     let storeVersion = StoreVersion(isLooking: true)
     let schedule: CheckpointSchedule
-    /// How long an explicit checkpoint waits for a process that makes no progress.
-    let lockTimeout: Duration
-    /// How long a commit waits for the journal's lock.
-    let writeTimeouts: LockTimeouts
+    /// How long a commit waits for the journal's lock, and an explicit checkpoint for another one.
+    let timeouts: LockTimeouts
     /// The last good copy as it was read for an unusable value.
     let lastGoodCopy = Locked<SettingsFile.Reading?>(nil)
     private let isClosing = ScheduledFlag()
@@ -43,18 +41,15 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     ///   - checkpointsInBackground: Whether a checkpoint writes the file automatically, a little after the last set.
     ///   - journalBound: The length of the journal, in bytes, above which a checkpoint is due at once. After it, the
     ///     journal is shortened even if new records have been appended.
-    ///   - lockTimeout: How long an explicit checkpoint waits for a process that makes no progress.
-    ///   - writeTimeouts: How long a commit waits for the journal's lock.
+    ///   - timeouts: How long a commit waits for the journal's lock, and an explicit checkpoint for another one.
     init(
         path: FilePath,
         system: SystemCalls = SystemCalls(),
         checkpointsInBackground: Bool = true,
         journalBound: Int = 1 << 22,
-        lockTimeout: Duration = FileLock.timeout,
-        writeTimeouts: LockTimeouts = LockTimeouts()
+        timeouts: LockTimeouts = LockTimeouts()
     ) {
-        self.writeTimeouts = writeTimeouts
-        self.lockTimeout = lockTimeout
+        self.timeouts = timeouts
         file = SettingsFile(path: path, system: system)
         schedule = CheckpointSchedule(isActive: checkpointsInBackground, journalBound: journalBound)
         state = Locked(FileStoreState(file, storeVersion, schedule))
@@ -220,7 +215,7 @@ extension FileStore {
             let result = try withWriter { failure in
                 // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
                 if let failure, failure.time > begin { throw failure.error }
-                let locker = JournalLocker(self, timeout: writeTimeouts, mustBeTrusted: mustBeTrusted)
+                let locker = JournalLocker(self, timeout: timeouts, mustBeTrusted: mustBeTrusted)
                 let (journal, (contents, version, unknown)) = try locker.lock(&failure, &effects) {
                     ($0.contents, $0.version, $0.unknownContents)
                 }
