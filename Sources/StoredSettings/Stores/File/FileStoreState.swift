@@ -227,15 +227,14 @@ extension FileStoreState {
 
     /// Accepts a file that a checkpoint has put in place, without reading it.
     ///
-    /// - Returns: Whether its contents are known. It was made of the file that was read last, or of a file that differs
-    ///   from it only by records of the journal, and all those records have been replayed.
+    /// - Returns: Whether its contents are known. It differs from the file that was read last only by records of the journal, and
+    ///   all those records have been replayed.
     private mutating func adoptWrittenFile(_ status: FileStatus?) -> Bool {
         guard isOpened, reload == nil, settings.failure == nil, let page = journal.journal?.page,
             // A file that was put in place has another inode than the file that was read. The same inode means an edit.
             let reading = settings.reading, reading.isCertain, status?.isSameFile(as: reading.status) == false,
             let written = WrittenFile(in: page), written.isUnchanged(status, in: page),
             written.editVersion == settings.editVersion
-                || written.replaced == WrittenFile.fingerprintWithChange(of: reading.status)
         else { return false }
         // After the header's words were read: the records that the file contains were published before them.
         replayJournal()

@@ -135,7 +135,7 @@ package enum JournalHeader {
     static let lastGoodWord = 14
     /// 2 while the last good copy is outdated.
     static let lastGoodConditionWord = 15
-    /// The four words of ``WrittenFile``.
+    /// The three words of ``WrittenFile``.
     static let writtenFileWord = 192
     /// The time of the written file's last change, in nanoseconds since 1970; 0 while it is being put in place.
     static let writtenChangeWord = 200
