@@ -5,8 +5,8 @@ import Synchronization
 /// What to read, and what the state knew before.
 struct ReloadRequest {
     let reload: FileStoreState.Reload
-    /// The number of looks at the file before it was read.
-    let looks: Int
+    /// The settings file as it was known before it was read.
+    let settings: SettingsFileState
     let journal: Journal?
     /// The journal's epoch before the file was read.
     let epoch: JournalEpoch?
@@ -16,14 +16,7 @@ struct ReloadRequest {
     let version: UInt64
     /// The contents in memory if everything is read; otherwise `nil`.
     let contents: [String: StoredValue]?
-    /// Whether there are no contents in memory that could be used.
-    let isFirst: Bool
-    /// The file that was read last.
-    ///
-    /// The contents in memory are based on it.
-    let reading: SettingsFile.Reading?
-    let hasBase: Bool
-    /// See ``SettingsFileState/rememberedPlace``.
+    /// See ``SettingsFileState/rememberedPlace``; `nil` after the known journal is gone.
     let rememberedPlace: FileIdentity?
     /// The last checkpoint through a journal that is lost, if values of it have to be taken over.
     let lastCheckpoint: LastCheckpoint?
@@ -84,15 +77,12 @@ extension FileStoreState {
         }
         return ReloadRequest(
             reload: reload,
-            looks: settings.looks,
+            settings: settings,
             journal: usable,
             epoch: epoch,
             published: usable?.published.word ?? 0,
             version: version,
             contents: reload == .everything ? contents.all : nil,
-            isFirst: settings.reading == nil && settings.failure == nil,
-            reading: settings.reading,
-            hasBase: settings.hasBase,
             rememberedPlace: usable != nil || journal.position.epoch == 0 ? settings.rememberedPlace : nil,
             lastCheckpoint: journal.stranded?.checkpoint
         )
@@ -216,7 +206,7 @@ extension FileStoreState {
         }
         settings.missingSince = nil
         // Another thread that looked during the read has left a newer file to this thread.
-        if settings.looks != request.looks {
+        if settings.looks != request.settings.looks {
             storeVersion.mustLook()
             effects.isUnsettled = true
         }
@@ -383,7 +373,8 @@ extension FileReloader {
     /// Reads the settings file, or the last good copy.
     private func readBase(_ request: ReloadRequest) -> ReloadBase {
         // A process that has no contents yet waits a moment for an editor to finish.
-        var attemptsLeft = request.isFirst ? Int(SettingsFileState.settlingTime / Self.pause) : 0
+        let isFirst = request.settings.reading == nil && request.settings.failure == nil
+        var attemptsLeft = isFirst ? Int(SettingsFileState.settlingTime / Self.pause) : 0
         while true {
             let base = readBaseOnce(request)
             guard let failure = base.failure, failure.isTransient || failure.isMissing, attemptsLeft > 0 else {
@@ -412,7 +403,7 @@ extension FileReloader {
             // After a checkpoint, the file may have had values that this process has not read.
             let hasCheckpoint = request.journal.map { $0.page[JournalHeader.checkpointedWord] != 0 } ?? false
             let isUnknown =
-                copy == nil && (request.reload == .everything ? !isRemembered || hasCheckpoint : !request.hasBase)
+                copy == nil && (request.reload == .everything ? !isRemembered || hasCheckpoint : !request.settings.hasBase)
             let error = file.missingError(hasCopy: copy != nil, isUnknown: isUnknown, isAlone: request.journal == nil)
             return ReloadBase(
                 contents: copy,
@@ -425,13 +416,13 @@ extension FileReloader {
 
     private func failedBase(_ error: any Error, _ status: FileStatus?, _ request: ReloadRequest) -> ReloadBase {
         let isMalformed = error is JSONSyntaxError
-        let isFollowed = request.reload == .file && request.hasBase
+        let isFollowed = request.reload == .file && request.settings.hasBase
         let copy = isFollowed ? nil : lastGoodCopy()
-        let isUnchanged = request.reading?.isCertain == true && request.reading?.status == status
+        let isUnchanged = request.settings.reading?.isCertain == true && request.settings.reading?.status == status
         // A malformed file has no newer values than the last good ones. A file that cannot be read may have.
         let isUnknown = isMalformed ? !isFollowed && copy == nil : !(isFollowed && isUnchanged)
         let failure = ReadFailure(
-            error: file.readError(error, hasValues: copy != nil || request.hasBase),
+            error: file.readError(error, hasValues: copy != nil || request.settings.hasBase),
             status: status,
             isTransient: isMalformed && isYoung,
             isUnknown: isUnknown
