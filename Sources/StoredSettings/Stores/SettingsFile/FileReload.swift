@@ -240,8 +240,6 @@ extension FileStoreState {
 struct FileReloader {
     private let store: FileStore
     private var effects = Effects()
-    /// How often the records were invalid although the epoch had not changed.
-    private var invalidReadings = 0
 
     private var file: SettingsFile { store.file }
 
@@ -249,8 +247,6 @@ struct FileReloader {
     private static let mostReloads = 100
     /// How often to read without excluding checkpoints of other processes.
     private static let freeReloads = 2
-    /// How often records may be invalid in an epoch, before the journal counts as damaged.
-    private static let mostInvalidReadings = 3
     /// The interval between two attempts to read a file that may be incomplete, in seconds.
     private static let pause = 0.01
 
@@ -341,12 +337,7 @@ struct FileReloader {
             let (published, newest) = (JournalPosition(word: request.published), journal.published)
             guard journal.isAlive, journal.current?.epoch == request.epoch, newest.epoch == published.epoch,
                 newest.end >= published.end
-            else {
-                invalidReadings = 0
-                return nil
-            }
-            invalidReadings += 1
-            guard invalidReadings >= Self.mostInvalidReadings else { return nil }
+            else { return nil }
             store.withState(&effects) { $0.reportDamage(journal) }
             return try journal.salvage()
         } catch {
