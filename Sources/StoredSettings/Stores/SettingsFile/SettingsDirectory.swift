@@ -179,15 +179,6 @@ package struct SettingsDirectory: Sendable {
     /// - Returns: Whether the directory can be synchronized: not without read access, and not on every file system.
     @discardableResult
     func synchronize() throws(SystemError) -> Bool { try system.synchronizeDirectory(".", in: handle) }
-
-    /// The drafts of a file in the directory; none if the directory cannot be read.
-    private func drafts(of name: FilePath) throws(SystemError) -> [FilePath] {
-        do {
-            return try system.names(in: handle).filter { $0.isDraft(of: name) }
-        } catch  where error.number == Errno.permissionDenied {
-            return []
-        }
-    }
 }
 
 // MARK: - Drafts
@@ -231,7 +222,14 @@ extension SettingsDirectory {
     ///
     /// - Throws: ``SystemError`` if a draft of this user cannot be removed. Another user's may be there on purpose.
     func removeAbandonedDrafts(of name: FilePath) throws(SystemError) {
-        for draft in try drafts(of: name) {
+        let names: [FilePath]
+        do {
+            names = try system.names(in: handle)
+        } catch  where error.number == Errno.permissionDenied {
+            // A directory that may be entered and not read.
+            return
+        }
+        for draft in names where draft.isDraft(of: name) {
             do {
                 try system.unlink(draft, in: handle)
             } catch {
