@@ -380,7 +380,8 @@ extension Checkpointer {
     /// - Returns: `false` when another program has changed the file or the journal since the plan was made.
     /// - Throws: ``OutdatedCopyError`` if all of this has succeeded, and only the last good copy is outdated.
     private mutating func carryOut(_ plan: Plan, _ draft: SettingsFile.Draft) throws -> Bool {
-        var copy = CopyReplacement(for: draft, plan.journal.page)
+        var copy = LastGoodCopy(in: draft.directory, plan.journal.page)
+        copy.prepare(for: draft)
         do {
             guard let (reading, isOverwritten) = try place(draft, &copy, plan) else {
                 draft.directory.discardDraft(draft.name)
@@ -403,11 +404,11 @@ extension Checkpointer {
         // After a power loss that destroys later records, checkpointed records must not be applied again.
         try plan.journal.synchronize()
         try reuse(plan)
-        if copy.isOutdated {
+        if LastGoodCopy.isOutdated(in: plan.journal.page) {
             // The new copy may need the space of the files that were replaced.
             copy.closeOld()
             effects.files = []
-            try replaceOutdatedCopy(draft)
+            try replaceOutdated(&copy, draft)
         }
         return true
     }
@@ -421,7 +422,7 @@ extension Checkpointer {
     ///   draft is based on, or the draft no longer has its name.
     private mutating func place(
         _ draft: SettingsFile.Draft,
-        _ copy: inout CopyReplacement,
+        _ copy: inout LastGoodCopy,
         _ plan: Plan
     ) throws -> (reading: SettingsFile.Reading, isOverwritten: Bool)? {
         try withExclusiveJournal { [file, lock] journal, state in
@@ -430,7 +431,7 @@ extension Checkpointer {
             }
             try lock.check()
             let page = journal.page
-            if plan.status != nil { copy.place(in: page) }
+            if plan.status != nil { copy.placeIfPossible() }
             // The words of the header first: a process that sees the file finds them.
             var written = WrittenFile(draft.reading.status, replacing: plan.status, after: page)
             WrittenFile.noteChange(of: nil, in: page)
@@ -440,9 +441,8 @@ extension Checkpointer {
                 // Its times differ from those of the draft.
                 written.fingerprint = WrittenFile.fingerprint(of: reading.status)
                 written.store(in: page)
-                copy.noteOverwriting(in: page)
             } else if plan.status == nil {
-                copy.place(in: page)
+                copy.placeIfPossible()
             }
             WrittenFile.noteChange(of: reading.status, in: page)
             state.noteWritten(reading, editVersion: written.editVersion, plan.contents)
@@ -498,45 +498,34 @@ extension Checkpointer {
     private mutating func removeCopy() throws -> SettingsError? {
         try withExclusiveJournal { [file, lock] journal, _ in
             try lock.check()
-            return try CopyReplacement.removeCopy(in: file.directory(), journal.page)
+            return try LastGoodCopy(in: file.directory(), journal.page).remove()
         }
     }
 
     /// Replaces or removes a copy that could not be replaced together with the file, which is in place.
     ///
     /// - Throws: ``OutdatedCopyError`` if the copy is still there.
-    private mutating func replaceOutdatedCopy(_ draft: SettingsFile.Draft) throws {
+    private mutating func replaceOutdated(_ copy: inout LastGoodCopy, _ draft: SettingsFile.Draft) throws {
         do {
             // The new copy may need the space of the old one.
             if let error = try removeCopy() { return problems.append(error) }
         } catch {
-            let path = LastGoodCopy(directory: draft.directory, knownInode: 0).path
-            throw OutdatedCopyError(error: .outdatedCopy(path, because: file.writeError(error)))
+            throw OutdatedCopyError(error: .outdatedCopy(copy.path, because: file.writeError(error)))
         }
+        defer { copy.discard() }
         do {
-            try placeCopy(of: draft)
+            // Not under the lock: this takes time in proportion to the file.
+            try copy.write(draft)
+            try withExclusiveJournal { [lock] journal, _ in
+                try lock.check()
+                copy.page = journal.page
+                try copy.place()
+            }
         } catch  where !FileHandle.isClosed(error) {
             var failure = file.writeError(error)
             failure.consequence =
                 "the settings file is written, but there is no last good copy of it until a later checkpoint succeeds"
             problems.append(failure)
-        }
-    }
-
-    /// Writes the copy after the settings file is in place.
-    private mutating func placeCopy(of draft: SettingsFile.Draft) throws {
-        var copy = LastGoodCopy(directory: draft.directory, knownInode: 0)
-        // Not under the lock: this takes time in proportion to the file.
-        let copyDraft = try copy.draft(draft.copy, like: draft.reading.status)
-        do {
-            try withExclusiveJournal { [lock] journal, _ in
-                try lock.check()
-                try copy.place(copyDraft)
-                copy.store(isOutdated: false, in: journal.page)
-            }
-        } catch {
-            draft.directory.discardDraft(copyDraft.name)
-            throw error
         }
     }
 }

@@ -298,7 +298,7 @@ extension FileStoreState {
             }
             guard isNew else { return }
             if isEmptyAndCleared { try current.copyPermissions(of: status) }
-            try LastGoodCopy(directory: file.directory(), knownInode: 0).narrowPermissions(to: status)
+            try LastGoodCopy(in: file.directory(), current.page).narrowPermissions(to: status)
         } catch let error as SettingsError where error.code == .untrustedFile {
             // The file is not the last good copy.
         } catch {

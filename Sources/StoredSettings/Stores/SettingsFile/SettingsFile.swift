@@ -363,7 +363,7 @@ extension SettingsFile {
     func place(
         _ draft: Draft,
         over current: FileStatus?,
-        _ copy: inout CopyReplacement
+        _ copy: inout LastGoodCopy
     ) throws -> (reading: Reading, isOverwritten: Bool)? {
         guard try draft.directory.holds(draft.reading.handle, as: draft.name) else { return nil }
         do {
@@ -388,7 +388,7 @@ extension SettingsFile {
     }
 
     /// Overwrites the file with a draft, or restores its previous contents.
-    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout CopyReplacement) throws -> Reading?
+    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout LastGoodCopy) throws -> Reading?
     {
         // Without a copy, a crash during the write would leave no readable contents.
         try copy.placeBeforeOverwriting(draft)
