@@ -382,23 +382,21 @@ extension Checkpointer {
     private mutating func carryOut(_ plan: Plan, _ draft: SettingsFile.Draft) throws -> Bool {
         var copy = LastGoodCopy(in: draft.directory, plan.journal.page)
         copy.prepare(for: draft)
-        do {
-            guard let (reading, isOverwritten) = try place(draft, &copy, plan) else {
+        var isPlaced = false
+        defer {
+            if !isPlaced {
                 draft.directory.discardDraft(draft.name)
                 copy.discard()
-                return false
             }
-            try plan.journal.narrowPermissions(to: reading.status)
-            noteProgress()
-            // The contents of a draft are on the disk, unlike its new name. Where the directory cannot be synchronized, most
-            // file systems write the name together with the file.
-            if try isOverwritten || !draft.directory.synchronize() { try file.synchronize(reading) }
-            noteProgress()
-        } catch {
-            draft.directory.discardDraft(draft.name)
-            copy.discard()
-            throw error
         }
+        guard let (reading, isOverwritten) = try place(draft, &copy, plan) else { return false }
+        isPlaced = true
+        try plan.journal.narrowPermissions(to: reading.status)
+        noteProgress()
+        // The contents of a draft are on the disk, unlike its new name. Where the directory cannot be synchronized, most file
+        // systems write the name together with the file.
+        if try isOverwritten || !draft.directory.synchronize() { try file.synchronize(reading) }
+        noteProgress()
         // If the journal was replaced meanwhile, the next plan records the checkpoint in the new one.
         guard try noteCheckpoint(plan) else { return false }
         // After a power loss that destroys later records, checkpointed records must not be applied again.

@@ -61,17 +61,14 @@ package struct JournalEpoch: Equatable {
     /// Returns the first epoch of a new journal.
     ///
     /// Its number is random, so that readers of a previous journal notice it.
-    ///
-    /// - Parameter end: The end of the initial records.
-    /// - Returns: The epoch.
-    static func first(endingAt end: UInt32 = UInt32(JournalHeader.size)) -> JournalEpoch {
+    static func first() -> JournalEpoch {
         let start = UInt32(JournalHeader.size)
         return JournalEpoch(
             serial: 1,
             epoch: .random(in: 1...UInt32.max / 2),
             start: start,
             checkpointed: start,
-            firstEnd: end,
+            firstEnd: start,
             previousEnd: 0,
             previousCheckpointed: 0,
             salt: .random(in: 1 ... .max)

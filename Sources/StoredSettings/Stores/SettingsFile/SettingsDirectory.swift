@@ -186,13 +186,20 @@ package struct SettingsDirectory: Sendable {
 extension SettingsDirectory {
     /// Writes a file under a name that no other process uses, with the owner and the permissions of another file.
     ///
+    /// - Parameters:
+    ///   - bytes: The contents.
+    ///   - base: The file that the draft is going to replace; `nil` for the settings file.
+    ///   - model: The other file; `nil` for the owner and the permissions of a new file.
+    ///   - isSynchronized: Whether to wait for the disk.
+    /// - Returns: The draft.
     /// - Throws: ``SystemError``. No file is left then.
     func writeDraft(
         _ bytes: [UInt8],
+        of base: FilePath? = nil,
         like model: FileStatus?,
         isSynchronized: Bool
     ) throws -> (file: FileHandle, name: FilePath) {
-        let name = self.name.randomDraft()
+        let name = (base ?? name).randomDraft()
         guard let file = try createSibling(name, OpenFlags.readWrite) else {
             throw SystemError(call: .open, path: handle.path.appending(name), number: Errno.fileExists)
         }
