@@ -19,8 +19,6 @@ struct Checkpoints {
         guard store.peek({ $0.journal.journal != nil }) else { return }
         do {
             try run(store.timeouts)
-        } catch let error as OutdatedCopyError {
-            throw error.error
         } catch {
             let consequence = "the changes are in the journal and not in the settings file yet"
             throw file.writeError(error, consequence: consequence)
@@ -104,17 +102,14 @@ extension Checkpoints {
     }
 
     private func noteFailure(_ error: any Error) {
-        let isCopyOutdated = error is OutdatedCopyError
-        var error = (error as? OutdatedCopyError)?.error ?? file.writeError(error)
+        let consequence = "the changes are safe in the journal, and the settings file is written later"
+        var error = file.writeError(error, consequence: consequence)
         // A process that has committed nothing may lack the permission to write a checkpoint. A malformed file and a changed
         // root were reported before.
         guard schedule.hasCommitted.load(ordering: .relaxed), error.code != .suiteFinished else { return }
-        if !isCopyOutdated {
-            let isDirectoryGone = (error.underlying as? SystemError)?.number == Errno.noSuchFileOrDirectory
-            error.consequence =
-                isDirectoryGone
-                ? "the settings file is written later, and the changes are lost if the process ends before"
-                : "the changes are safe in the journal, and the settings file is written later"
+        if (error.underlying as? SystemError)?.number == Errno.noSuchFileOrDirectory {
+            // The directory is gone, with the journal.
+            error.consequence = "the settings file is written later, and the changes are lost if the process ends before"
         }
         if schedule.noteFailure(error) { report(error) }
         guard schedule.isScheduled.set() else { return }
@@ -147,18 +142,14 @@ extension Checkpoints {
         do {
             let limit = CheckpointSchedule.timeoutAtEnd
             try run(LockTimeouts(withoutProgress: limit, withSlowHolder: limit))
-        } catch let error as OutdatedCopyError {
-            report(error.error)
         } catch {
-            var error = file.writeError(error)
+            let consequence =
+                "the changes are safe in the journal; a program that uses the suite writes the file when the cause is corrected"
+            let error = file.writeError(error, consequence: consequence)
             // Another process is making a checkpoint. When it has finished, it finds the remaining records. Or another thread
             // has closed the store meanwhile, and made the last checkpoint.
             guard ![.lockTimedOut, .suiteFinished].contains(error.code), !error.isChangedRoot
-            else {
-                return
-            }
-            error.consequence =
-                "the changes are safe in the journal; a program that uses the suite writes the file when the cause is corrected"
+            else { return }
             report(error)
         }
     }
@@ -202,8 +193,8 @@ struct Checkpointer {
 
     /// Makes checkpoints until no other program has changed the file meanwhile, and releases the checkpoint lock.
     ///
-    /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be written; ``OutdatedCopyError`` if it is
-    ///   written, and the last good copy is outdated.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be written, or if it is written, and the last good copy
+    ///   is outdated.
     static func run(
         _ store: FileStore,
         _ lock: CheckpointLock,
@@ -311,12 +302,6 @@ struct Checkpointer {
     }
 }
 
-/// The error of a checkpoint that has written the settings file, but could neither replace nor remove the last good
-/// copy.
-struct OutdatedCopyError: Error {
-    var error: SettingsError
-}
-
 // MARK: - The plan
 
 extension Checkpointer {
@@ -378,7 +363,7 @@ extension Checkpointer {
     /// Puts the draft in place, and records that in the journal after the file is on the disk.
     ///
     /// - Returns: `false` when another program has changed the file or the journal since the plan was made.
-    /// - Throws: ``OutdatedCopyError`` if all of this has succeeded, and only the last good copy is outdated.
+    /// - Throws: ``SystemError`` or ``SettingsError``, also if all of this has succeeded, and only the last good copy is outdated.
     private mutating func carryOut(_ plan: Plan, _ draft: SettingsFile.Draft) throws -> Bool {
         var copy = LastGoodCopy(in: draft.directory, plan.journal.page)
         copy.prepare(for: draft)
@@ -502,13 +487,13 @@ extension Checkpointer {
 
     /// Replaces or removes a copy that could not be replaced together with the file, which is in place.
     ///
-    /// - Throws: ``OutdatedCopyError`` if the copy is still there.
+    /// - Throws: ``SettingsError`` if the copy is still there.
     private mutating func replaceOutdated(_ copy: inout LastGoodCopy, _ draft: SettingsFile.Draft) throws {
         do {
             // The new copy may need the space of the old one.
             if let error = try removeCopy() { return problems.append(error) }
         } catch {
-            throw OutdatedCopyError(error: .outdatedCopy(copy.path, because: file.writeError(error)))
+            throw SettingsError.outdatedCopy(copy.path, because: file.writeError(error))
         }
         defer { copy.discard() }
         do {

@@ -518,9 +518,13 @@ extension SettingsFile {
         )
     }
 
-    /// The error for values that cannot be written; its consequence is the given one if the cause is an error of the system.
-    func writeError(_ error: any Error, consequence: String = "nothing is changed") -> SettingsError {
-        guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .writeFailed) }
+    /// The error for values that cannot be written; its consequence is the given one unless the error has one of its own.
+    func writeError(_ error: any Error, consequence: String = SettingsError.nothingIsChanged) -> SettingsError {
+        guard let error = error as? SystemError else {
+            var error = SettingsError.wrapping(error, as: .writeFailed)
+            if error.consequence == SettingsError.nothingIsChanged { error.consequence = consequence }
+            return error
+        }
         if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }
         if error.isAboutSharing { return sharingError(error, consequence: consequence) }
         let isReadOnly = [Errno.readOnlyFileSystem, Errno.permissionDenied, Errno.notPermitted].contains(error.number)
