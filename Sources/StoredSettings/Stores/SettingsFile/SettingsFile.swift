@@ -5,60 +5,19 @@ package struct SettingsFile: Sendable {
     /// The path that was passed to the suite, which may be a link.
     let path: FilePath
     let system: SystemCalls
-    private let lastPlace = Place()
+    private let known = Known()
 
     package init(path: FilePath, system: SystemCalls) {
         (self.path, self.system) = (path, system)
     }
 
     /// Where the path led to last, so that a change of what paths lead to is noticed.
-    private final class Place: Sendable {
-        struct Known {
-            /// The root directory at the first use of the path, or at the last use that found the file's directory, and the mounts
-            /// at the first use.
-            var root: Root?
-            /// The directory of the file; `nil` if there was none.
-            var directory: FileIdentity?
-            var name: FilePath?
-
-            /// Whether the path leads to the same file in the same directory as before.
-            func isAt(_ name: FilePath, in directory: FileIdentity?) -> Bool {
-                directory != nil && self.directory == directory && self.name == name
-            }
-
-            /// Whether the thread has the same root, as at the first use.
-            mutating func isIn(_ current: Root) -> Bool {
-                let known = root ?? current
-                root = known
-                return known.isSame(as: current)
-            }
-        }
-
-        let known = Locked(Known())
-    }
-
-    /// What paths lead to depends on: the root directory of the current thread, and its mounts.
-    private struct Root {
-        var directory: FileIdentity?
-        /// The mount namespace; `nil` where the system shows none.
-        let mounts: FileIdentity?
-
-        init(_ directory: FileIdentity?, _ system: SystemCalls) throws(SystemError) {
-            self.directory = directory
-            #if os(Linux)
-            do {
-                mounts = try system.status(at: "/proc/thread-self/ns/mnt")?.identity
-            } catch  where [Errno.permissionDenied, Errno.notPermitted].contains(error.number) {
-                mounts = nil
-            }
-            #else
-            mounts = nil
-            #endif
-        }
-
-        func isSame(as other: Root) -> Bool {
-            directory == other.directory && (mounts == other.mounts || mounts == nil || other.mounts == nil)
-        }
+    private final class Known: Sendable {
+        /// The root directory at the first use of the path, or at the last use that found the file's directory, and the mount
+        /// namespace at the first use, if the system shows one.
+        let root = Locked<(directory: FileIdentity?, mounts: FileIdentity?)?>(nil)
+        /// The file and its directory when that existed last.
+        let place = Locked<(name: FilePath, directory: FileIdentity)?>(nil)
     }
 
     /// The longest settings file that is read or written, in bytes: 64 MiB.
@@ -148,20 +107,30 @@ package struct SettingsFile: Sendable {
         // Another thread may just have called `chroot`.
         guard try system.status(at: "/")?.identity == root else { return try self.target() }
         // The same directory may be in another root as well.
-        let isSame = lastPlace.known.withLock { $0.isAt(target.name, in: directory) }
+        let isSame = known.place.withLock { $0?.name == target.name && $0?.directory == directory }
         if !isSame { try checkRoot(root) }
-        lastPlace.known.withLock { known in
-            known.root?.directory = root
-            known.name = target.name
-            if let directory { known.directory = directory }
-        }
+        known.root.withLock { $0?.directory = root }
+        if let directory { known.place.withLock { $0 = (target.name, directory) } }
         return target
     }
 
     /// Throws unless the thread has the root of the first use of the path.
     private func checkRoot(_ directory: FileIdentity?) throws {
-        let root = try Root(directory, system)
-        guard lastPlace.known.withLock({ $0.isIn(root) }) else { throw changedRootError }
+        var mounts: FileIdentity?
+        #if os(Linux)
+        do {
+            mounts = try system.status(at: "/proc/thread-self/ns/mnt")?.identity
+        } catch  where [Errno.permissionDenied, Errno.notPermitted].contains(error.number) {
+            // The system does not show it.
+        }
+        #endif
+        let first = known.root.withLock { root in
+            let first = root ?? (directory, mounts)
+            root = first
+            return first
+        }
+        let isSame = mounts == nil || first.mounts == nil || mounts == first.mounts
+        guard directory == first.directory, isSame else { throw changedRootError }
     }
 
     /// Opens the directory that the path leads to now.
