@@ -418,14 +418,13 @@ extension SettingsFile {
                 underlying: error
             )
         case let error as SystemError:
-            if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }
-            return SettingsError(
+            return accessError(
                 .readFailed,
                 fact: "the file cannot be read: \(error.readingReason)",
                 consequence: consequence,
                 remedy: readingRemedy(for: error.number) ?? "use the path of a readable regular file",
-                location: SettingsError.Location(error.path),
-                underlying: error
+                at: error.path,
+                because: error
             )
         default:
             return SettingsError.wrapping(error, as: .readFailed)
@@ -474,16 +473,13 @@ extension SettingsFile {
     /// The error for a journal that cannot be read.
     func journalError(_ error: any Error) -> SettingsError {
         guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .readFailed) }
-        let consequence = "values that are not in the settings file yet may be missing"
-        if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }
-        if error.isAboutSharing { return sharingError(error, consequence: consequence) }
-        return SettingsError(
+        return accessError(
             .readFailed,
             fact: "the journal cannot be read: \(error.reason)",
-            consequence: consequence,
+            consequence: "values that are not in the settings file yet may be missing",
             remedy: readingRemedy(for: error.number) ?? "check the disk and the file system",
-            location: SettingsError.Location(error.path),
-            underlying: error
+            at: error.path,
+            because: error
         )
     }
 
@@ -494,46 +490,43 @@ extension SettingsFile {
             if error.consequence == SettingsError.nothingIsChanged { error.consequence = consequence }
             return error
         }
-        if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }
-        if error.isAboutSharing { return sharingError(error, consequence: consequence) }
         let isReadOnly = [Errno.readOnlyFileSystem, Errno.permissionDenied, Errno.notPermitted].contains(error.number)
         let place = error.path.directory == path.directory ? error.path.name : error.path
-        return SettingsError(
+        return accessError(
             isReadOnly ? .readOnly : .writeFailed,
             fact: "the settings cannot be saved: \(place): \(error.reason)",
             consequence: consequence,
             remedy: error.call == .changeOwner
                 ? "run the program as the owner of the directory and its files, or give it the capability CAP_CHOWN"
                 : writingRemedy(for: error.number),
-            location: SettingsError.Location(path),
-            underlying: error
+            at: path,
+            because: error
         )
     }
 
-    /// The error for a link of a user that root does not follow.
-    private func untrustedLinkError(_ error: SystemError, consequence: String) -> SettingsError {
-        SettingsError(
-            .untrustedFile,
-            fact: "the symbolic link \(error.path) leads to a directory of another user, or in a circle",
-            consequence: consequence,
-            remedy: "run the program as the user of the settings, or use a path without this link",
-            location: SettingsError.Location(path),
-            underlying: error
-        )
-    }
-
-    /// The error for a file system that refuses to map the journal.
-    private func sharingError(_ error: SystemError, consequence: String) -> SettingsError {
-        let directory = error.path.directory
-        let name = system.fileSystemName(at: directory).map { " (\($0))" } ?? ""
-        return SettingsError(
-            .readOnly,
-            fact: "the file system of \(directory)\(name) does not let processes share memory, which the journal needs",
-            consequence: consequence,
-            remedy: "store the settings on a local file system (STORED_SETTINGS_HOME, or the path of the suite)",
-            location: SettingsError.Location(path),
-            underlying: error
-        )
+    /// The error for a failed call, whose fact and remedy are others if they do not depend on what the call was for.
+    private func accessError(
+        _ code: SettingsError.Code,
+        fact: String,
+        consequence: String,
+        remedy: String,
+        at place: FilePath,
+        because cause: SystemError
+    ) -> SettingsError {
+        var (code, fact, remedy, place) = (code, fact, remedy, place)
+        if cause.isUntrustedLink {
+            (code, place) = (.untrustedFile, path)
+            fact = "the symbolic link \(cause.path) leads to a directory of another user, or in a circle"
+            remedy = "run the program as the user of the settings, or use a path without this link"
+        } else if cause.isAboutSharing {
+            let directory = cause.path.directory
+            let name = system.fileSystemName(at: directory).map { " (\($0))" } ?? ""
+            (code, place) = (.readOnly, path)
+            fact = "the file system of \(directory)\(name) does not let processes share memory, which the journal needs"
+            remedy = "store the settings on a local file system (STORED_SETTINGS_HOME, or the path of the suite)"
+        }
+        let location = SettingsError.Location(place)
+        return SettingsError(code, fact: fact, consequence: consequence, remedy: remedy, location: location, underlying: cause)
     }
 
     fileprivate static let changedRootFact = """
