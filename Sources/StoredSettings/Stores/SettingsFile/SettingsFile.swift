@@ -116,14 +116,7 @@ package struct SettingsFile: Sendable {
 
     /// Throws unless the thread has the root of the first use of the path.
     private func checkRoot(_ directory: FileIdentity?) throws {
-        var mounts: FileIdentity?
-        #if os(Linux)
-        do {
-            mounts = try system.status(at: "/proc/thread-self/ns/mnt")?.identity
-        } catch  where [Errno.permissionDenied, Errno.notPermitted].contains(error.number) {
-            // The system does not show it.
-        }
-        #endif
+        let mounts = try mountNamespace()
         let first = known.root.withLock { root in
             let first = root ?? (directory, mounts)
             root = first
@@ -131,6 +124,19 @@ package struct SettingsFile: Sendable {
         }
         let isSame = mounts == nil || first.mounts == nil || mounts == first.mounts
         guard directory == first.directory, isSame else { throw changedRootError }
+    }
+
+    /// The mount namespace of the thread; `nil` where the system shows none.
+    private func mountNamespace() throws(SystemError) -> FileIdentity? {
+        #if os(Linux)
+        do {
+            return try system.status(at: "/proc/thread-self/ns/mnt")?.identity
+        } catch  where [Errno.permissionDenied, Errno.notPermitted].contains(error.number) {
+            return nil
+        }
+        #else
+        return nil
+        #endif
     }
 
     /// Opens the directory that the path leads to now.
