@@ -19,9 +19,8 @@ final class PathWatch: Sendable {
     }
 
     private struct State {
-        var watches: [DirectoryWatcher.Watch] = []
-        /// Whether no event reports a change.
-        var isUnwatched = true
+        /// `nil` while no event reports a change.
+        var watches: [DirectoryWatcher.Watch]?
         /// Whether a thread handles events.
         var isBusy = false
         /// The event to handle: `nil` for none, otherwise whether more than the journal's records may have changed.
@@ -56,7 +55,7 @@ final class PathWatch: Sendable {
     var isInherited: Bool { forks != Forks.count }
 
     /// Whether no event reports a change to this process.
-    var isUnwatched: Bool { isInherited || state.withLock { $0.isUnwatched } }
+    var isUnwatched: Bool { isInherited || state.withLock { $0.watches == nil } }
 
     /// Watches what the paths lead through now.
     ///
@@ -68,7 +67,7 @@ final class PathWatch: Sendable {
         let ended = arming.withLock { _ in
             let watches = watches()
             return state.withLock { state in
-                defer { (state.watches, state.isUnwatched) = (watches ?? [], watches == nil) }
+                defer { state.watches = watches }
                 return state.watches
             }
         }
