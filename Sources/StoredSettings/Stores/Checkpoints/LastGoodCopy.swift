@@ -180,32 +180,6 @@ extension SettingsFile {
         if try known?.status != system.status(of: handle) { known = try read(handle, .strict) }
     }
 
-    /// Returns the last good values that the next copy has to retain.
-    ///
-    /// A value is retained while the unusable value that was copied with it is stored.
-    ///
-    /// - Parameters:
-    ///   - contents: The contents of the next copy.
-    ///   - changed: The keys whose values have changed since the last copy.
-    ///   - directory: The directory of the settings file.
-    /// - Returns: The values, by key.
-    /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
-    private func retainedLastGood(
-        in contents: [String: StoredValue],
-        _ changed: Set<String>,
-        _ directory: SettingsDirectory
-    ) throws -> [String: StoredValue] {
-        guard let handle = try openLastGood(in: directory) else { return [:] }
-        let start = SettingsFileText.startOfLastGood
-        // Usually there are none. Then the copy need not be read.
-        guard try system.contents(of: handle, in: 0..<start.count) == start else { return [:] }
-        let copy = try read(handle, .strict)
-        return copy.lastGood.filter { key, _ in
-            // It may have had another value in between.
-            !changed.contains(key) && copy.contents[key] != nil && copy.contents[key] == contents[key]
-        }
-    }
-
     private func openLastGood(in directory: SettingsDirectory? = nil) throws -> FileHandle? {
         let directory = try directory ?? self.directory()
         return try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), OpenFlags.readOnly)
@@ -222,7 +196,16 @@ extension SettingsFile {
         }
     }
 
-    /// The last good values for the next copy: those that this process knows, and those that other processes have noted.
+    /// Returns the last good values for the next copy: those that this process knows, and those of the last copy.
+    ///
+    /// A value of the last copy is retained while the unusable value that was copied with it is stored.
+    ///
+    /// - Parameters:
+    ///   - known: The values that this process knows.
+    ///   - contents: The contents of the next copy.
+    ///   - changed: The keys whose values have changed since the last copy.
+    ///   - directory: The directory of the settings file.
+    /// - Returns: The values, by key.
     func allLastGood(
         _ known: [String: StoredValue],
         in contents: [String: StoredValue],
@@ -230,7 +213,16 @@ extension SettingsFile {
         _ directory: SettingsDirectory
     ) -> [String: StoredValue] {
         do {
-            return try retainedLastGood(in: contents, changed, directory).merging(known) { $1 }
+            guard let handle = try openLastGood(in: directory) else { return known }
+            let start = SettingsFileText.startOfLastGood
+            // Usually there are none. Then the copy need not be read.
+            guard try system.contents(of: handle, in: 0..<start.count) == start else { return known }
+            let copy = try read(handle, .strict)
+            let retained = copy.lastGood.filter { key, _ in
+                // It may have had another value in between.
+                !changed.contains(key) && copy.contents[key] != nil && copy.contents[key] == contents[key]
+            }
+            return retained.merging(known) { $1 }
         } catch {
             // A copy that cannot be read is replaced, or the error of that is reported.
             return known
