@@ -295,7 +295,7 @@ struct Checkpointer {
         }
         return try store.withWriter { failure in
             let locker = JournalLocker(store, timeout: timeout, mustBeTrusted: true)
-            let (journal, _) = try locker.lock(&failure, &effects) { _ in }
+            let journal = try locker.lock(&failure, &effects)
             defer { journal.unlock() }
             return try store.withState(&effects) { try body(journal, &$0) }
         }

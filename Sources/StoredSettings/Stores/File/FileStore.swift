@@ -216,10 +216,9 @@ extension FileStore {
                 // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
                 if let failure, failure.time > begin { throw failure.error }
                 let locker = JournalLocker(self, timeout: timeouts, mustBeTrusted: mustBeTrusted)
-                let (journal, (contents, version, unknown)) = try locker.lock(&failure, &effects) {
-                    ($0.contents, $0.version, $0.unknownContents)
-                }
+                let journal = try locker.lock(&failure, &effects)
                 defer { journal.unlock() }
+                let (contents, version, unknown) = peek { ($0.contents, $0.version, $0.unknownContents) }
                 if let unknown, !isBlind { throw unknown }
                 var transaction = StoreTransaction(base: consume contents)
                 let result = try body(&transaction)
