@@ -342,7 +342,12 @@ extension Checkpointer {
             let lastGood = replacements.all.filter { state.contents[$0.key] == $0.stored }
             let isUnwritten = lastGood.contains { replacements.unwritten.contains($0.key) }
             let isNeeded = epoch.checkpointed < end || isMissing || isCopyDue || isUnwritten
-            if let failure = state.settings.failure, isNeeded, !isMissing || failure.isUnknown { throw failure.error }
+            if let failure = state.settings.failure, isNeeded, !isMissing || failure.isUnknown {
+                var error = failure.error
+                // For a checkpoint, it has another consequence than for reads.
+                error.consequence = SettingsError.nothingIsChanged
+                throw error
+            }
             return Plan(
                 journal: journal,
                 epoch: epoch.epoch,
