@@ -101,11 +101,14 @@ extension SystemCalls {
     }
 
     /// Releases the lock of a file.
-    package func unlock(_ file: FileHandle) throws(SystemError) {
+    ///
+    /// Closing the file is not enough, because its mapping retains the lock. The system never refuses to unlock a lock that is
+    /// held.
+    package func unlock(_ file: FileHandle) {
         #if canImport(Darwin)
-        if mayHaveLockedBytes(file) { return try unlock(byteAt: Self.lockedByte, of: file) }
+        if mayHaveLockedBytes(file) { return unlock(byteAt: Self.lockedByte, of: file) }
         #endif
-        _ = try call(.unlock, file.path) { flock(file.descriptor, LOCK_UN) }
+        if flock(file.descriptor, LOCK_UN) == 0 { didUnlock(file.path) }
     }
 
     #if canImport(Darwin)
@@ -182,10 +185,9 @@ extension SystemCalls {
 
     #if canImport(Darwin)
     /// Unlocks one byte of a file.
-    func unlock(byteAt offset: Int, of file: FileHandle) throws(SystemError) {
-        _ = try call(.unlock, file.path) {
-            withByteLock(at: offset, kind: F_UNLCK) { fcntl(file.descriptor, Self.setByteLock, $0) }
-        }
+    func unlock(byteAt offset: Int, of file: FileHandle) {
+        _ = withByteLock(at: offset, kind: F_UNLCK) { fcntl(file.descriptor, Self.setByteLock, $0) }
+        didUnlock(file.path)
     }
     #endif
 

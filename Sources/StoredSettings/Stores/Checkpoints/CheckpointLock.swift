@@ -77,7 +77,7 @@ package struct CheckpointLock {
     }
 
     package func release() {
-        FileLock.release(handle, system)
+        system.unlock(handle)
     }
 
     /// Lets all users of the settings file open the lock, if the user of this process has created it.

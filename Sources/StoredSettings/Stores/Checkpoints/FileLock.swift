@@ -83,20 +83,4 @@ enum FileLock {
             pause = min(pause * 2, longestPause)
         }
     }
-
-    /// Releases a lock, even if the first attempt fails.
-    ///
-    /// Closing the file is not enough, because its mapping retains the lock. The system never refuses to unlock a lock
-    /// that is held.
-    static func release(_ file: FileHandle, _ system: SystemCalls) {
-        do {
-            try system.unlock(file)
-        } catch {
-            do {
-                try SystemCalls().unlock(file)
-            } catch {
-                // There was no lock.
-            }
-        }
-    }
 }

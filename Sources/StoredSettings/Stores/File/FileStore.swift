@@ -405,27 +405,19 @@ extension FileStore {
     /// - Returns: The result, which the caller passes to ``finish(_:)``.
     /// - Throws: ``SettingsError`` if the record cannot be written. Nothing has changed then.
     func writeIfPossible(_ value: StoredValue?, forKey key: String) throws -> SingleWrite {
-        try withRecord(setting: key, to: value) { record, value in
-            try state.withLock { state in
-                // A holder that has died requires a recovery.
-                guard let journal = state.journalForRecords, try journal.lock.acquireIfFree() else {
-                    return .notPossible
-                }
-                defer { journal.unlock() }
-                return try append(record, setting: key, to: value, &state, journal)
-            }
-        }
-    }
-
-    private func withRecord(
-        setting key: String,
-        to value: StoredValue?,
-        _ body: (UnsafeMutableRawBufferPointer, StoredValue?) throws -> SingleWrite
-    ) throws -> SingleWrite {
         let value = value?.storedAsJSON
         do {
             var record = try JournalRecord.bytes(of: [StoreChange(key: key, old: nil, new: value)], epoch: 0, salt: 0)
-            return try record.withUnsafeMutableBytes { try body($0, value) }
+            return try record.withUnsafeMutableBytes { record in
+                try state.withLock { state in
+                    // A holder that has died requires a recovery.
+                    guard let journal = state.journalForRecords, try journal.lock.acquireIfFree() else {
+                        return .notPossible
+                    }
+                    defer { journal.unlock() }
+                    return try append(record, setting: key, to: value, &state, journal)
+                }
+            }
         } catch {
             throw file.writeError(error)
         }

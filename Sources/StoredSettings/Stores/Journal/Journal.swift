@@ -110,11 +110,11 @@ package final class Journal: Sendable {
         }
         try FileLock.wait(for: path) { try system.tryLock(file) }
         // Once it is initialized, the word in its header is the lock.
-        defer { FileLock.release(file, system) }
+        defer { system.unlock(file) }
         // Another process may have been faster.
         if let journal = try Journal.opened(file, isWritable: true, system) { return (journal, false) }
         let isCut = try isCut(file, system)
-        let bytes = JournalHeader.bytes(.first())
+        let bytes = JournalHeader.bytes(of: JournalHeader.words(.first()))
         // The magic number is last: without it, no process uses the file as a journal.
         try system.write(Array(bytes.dropFirst(8)), to: file, at: 8)
         try system.write(Array(bytes.prefix(8)), to: file)
@@ -263,7 +263,8 @@ extension Journal {
         guard status.identity == identity, status.linkCount <= 1, status.size >= JournalHeader.size else {
             return .elsewhere
         }
-        // Another program may have truncated the file. A smaller number only causes another allocation.
+        // Another program may have truncated the file, or it is a copy, or has lost its end with the power. A smaller number only
+        // causes another allocation.
         if isLocked, page[JournalHeader.allocatedWord] > UInt64(status.size) {
             page[JournalHeader.allocatedWord] = UInt64(status.size)
         }
@@ -343,7 +344,7 @@ extension Journal {
         if space == nil {
             do {
                 space = try RecordSpace(file, page, system)
-            } catch  where error.call == .map {
+            } catch {
                 // There may be no address space for the mapping.
             }
         }

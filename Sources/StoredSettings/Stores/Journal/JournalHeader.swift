@@ -158,7 +158,7 @@ package enum JournalHeader {
     ///   - old: The journal that it replaces.
     ///   - position: The position up to which the old journal's records were taken over.
     /// - Returns: The words.
-    private static func words(
+    static func words(
         _ facts: JournalEpoch,
         replacing old: Journal? = nil,
         at position: JournalPosition? = nil
@@ -179,14 +179,9 @@ package enum JournalHeader {
         return words
     }
 
-    /// The bytes of a new journal's header.
-    static func bytes(
-        _ facts: JournalEpoch,
-        replacing old: Journal? = nil,
-        at position: JournalPosition? = nil
-    ) -> [UInt8] {
-        words(facts, replacing: old, at: position)
-            .flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
+    /// The bytes of words in the byte order of the file.
+    static func bytes(of words: [UInt64]) -> [UInt8] {
+        words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
     }
 
     /// Whether the bytes may be the remains of a new journal's header after a crash or a power loss: all words are 0,

@@ -110,7 +110,8 @@ extension Journal {
         if !changes.isEmpty { record = try JournalRecord.records(of: changes, epoch: epoch.epoch, salt: epoch.salt) }
         epoch.firstEnd = try old.end(of: record.count, from: epoch.start)
         // The first record follows the header.
-        let bytes = JournalHeader.bytes(epoch, replacing: old, at: position) + record
+        let header = JournalHeader.words(epoch, replacing: old, at: position)
+        let bytes = JournalHeader.bytes(of: header) + record
         let settings = try directory.status().flatMap { $0.isRegular ? $0 : nil }
         var model = try system.status(of: old.file)
         if let settings {
