@@ -22,7 +22,9 @@ extension SystemCalls {
             Self.newDescriptor { openat(base, path, flags | O_CLOEXEC, mode) }
         }
         let file = FileHandle(descriptor: descriptor, path: directory.map { $0.path.appending(path) } ?? path)
-        if flags & O_EXCL != 0, try status(of: file).permissions & mode != mode { try setPermissions(mode, of: file) }
+        if flags & O_EXCL != 0, try status(of: file).permissions & mode != mode {
+            try setPermissions(mode, of: file)
+        }
         return file
     }
 

@@ -109,7 +109,8 @@ extension Checkpoints {
         guard schedule.hasCommitted.load(ordering: .relaxed), error.code != .suiteFinished else { return }
         if (error.underlying as? SystemError)?.number == Errno.noSuchFileOrDirectory {
             // The directory is gone, with the journal.
-            error.consequence = "the settings file is written later, and the changes are lost if the process ends before"
+            error.consequence =
+                "the settings file is written later, and the changes are lost if the process ends before"
         }
         if schedule.noteFailure(error) { report(error) }
         guard schedule.isScheduled.set() else { return }
@@ -126,7 +127,9 @@ extension Checkpoints {
     /// This does not look at the file.
     private var isCheckpointed: Bool {
         store.peek { state in
-            guard let journal = state.journal.journal, let (epoch, position) = journal.current else { return true }
+            guard let journal = state.journal.journal, let (epoch, position) = journal.current else {
+                return true
+            }
             let isCopyOutdated = LastGoodCopy.isOutdated(in: journal.page)
             return state.isClosed || (epoch.checkpointed >= position.end && !isCopyOutdated)
         }
@@ -138,7 +141,9 @@ extension Checkpoints {
     ///
     /// If it fails, the next process that opens the suite makes the checkpoint.
     func runAtEnd() {
-        guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isCheckpointed else { return }
+        guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isCheckpointed else {
+            return
+        }
         do {
             let limit = CheckpointSchedule.timeoutAtEnd
             try run(LockTimeouts(withoutProgress: limit, withSlowHolder: limit))
@@ -331,7 +336,9 @@ extension Checkpointer {
             // A file whose times are coarse is compared when it is replaced.
             let isLookDue = state.settings.failure == nil && state.settings.reading?.checksum == nil
             state.refresh(lookingAtFile: isLookDue)
-            guard state.reload == nil || (state.reload == .file && state.settings.failure != nil) else { return nil }
+            guard state.reload == nil || (state.reload == .file && state.settings.failure != nil) else {
+                return nil
+            }
             guard state.journal.journal === journal, let epoch = journal.current?.epoch else {
                 throw SystemError(call: .open, path: journal.file.path, number: Errno.resourceTemporarilyUnavailable)
             }
@@ -424,7 +431,9 @@ extension Checkpointer {
             var written = WrittenFile(draft.reading.status, replacing: plan.status, after: page)
             WrittenFile.noteChange(of: nil, in: page)
             written.store(in: page)
-            guard let (reading, isOverwritten) = try file.place(draft, over: plan.status, &copy) else { return nil }
+            guard let (reading, isOverwritten) = try file.place(draft, over: plan.status, &copy) else {
+                return nil
+            }
             if isOverwritten {
                 // Its times differ from those of the draft.
                 written.fingerprint = WrittenFile.fingerprint(of: reading.status)

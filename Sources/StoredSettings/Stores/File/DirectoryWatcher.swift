@@ -190,5 +190,6 @@ final class DirectoryWatcher: Sendable {
         // Handlers leave their work to the scheduler, and the process may do nothing else that would start its threads.
         WorkScheduler.shared.startThreadIfStarved()
         for (handler, isChanged) in calls { handler(isChanged) }
-    }    #endif
+    }
+    #endif
 }

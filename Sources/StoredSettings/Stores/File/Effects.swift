@@ -109,7 +109,9 @@ extension FileStore {
             if let watch = peek({ $0.watch }), watch.isUnwatched { watch.arm() }
             storeVersion.mustLook()
             // Under the state lock: a subscriber that is added later finds that a look is due.
-            if peek({ $0.isTransientFailure || storeVersion.needsChanges.load(ordering: .acquiring) }) { look() }
+            if peek({ $0.isTransientFailure || storeVersion.needsChanges.load(ordering: .acquiring) }) {
+                look()
+            }
         }
     }
 

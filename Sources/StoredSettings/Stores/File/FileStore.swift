@@ -516,7 +516,9 @@ extension FileStoreState {
     /// Records a change with the observer, if that needs it.
     fileprivate func delivery(ofChange key: String, from old: StoredValue?, to new: StoredValue?) -> StoreDelivery? {
         // A removal ends what is known about earlier values.
-        guard new == nil || storeVersion.needsChanges.load(ordering: .acquiring), let observer else { return nil }
+        guard new == nil || storeVersion.needsChanges.load(ordering: .acquiring), let observer else {
+            return nil
+        }
         let change = StoreChange(key: key, old: old, new: new)
         var delivery = observer.record(StoreCommit(changes: [change], origin: .local))
         // The last reference to the observer must not be released under the lock.

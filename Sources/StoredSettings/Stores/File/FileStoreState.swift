@@ -192,7 +192,9 @@ extension FileStoreState {
         do {
             let status = try file.status()
             if status != nil { settings.missingSince = nil }
-            if try mustRead(status), !isMissingForNow(status), !adoptWrittenFile(status) { reload = reload ?? .file }
+            if try mustRead(status), !isMissingForNow(status), !adoptWrittenFile(status) {
+                reload = reload ?? .file
+            }
         } catch {
             note(ReadFailure(error: file.readError(error, hasValues: settings.hasBase), isUnknown: true))
         }
@@ -391,7 +393,9 @@ extension FileStoreState {
         }
         // Another epoch has begun, or the file contains an older copy or another journal.
         let newest = current.published
-        guard newest.epoch == published.epoch, newest.end >= published.end, current.isAlive else { return false }
+        guard newest.epoch == published.epoch, newest.end >= published.end, current.isAlive else {
+            return false
+        }
         guard let (epoch, _) = current.current, epoch.epoch == position.epoch, epoch.checkpointed <= reading.end else {
             // A checkpoint has written these records to the file, and their space is in use again. The process that begins
             // the next epoch may not have published it yet.
@@ -595,7 +599,9 @@ extension FileStoreState {
             // The process that writes it takes it over with its next commit.
             let isLocked = old.isWritable
             let timeout = Duration.milliseconds(100)
-            if isLocked { try old.acquireLock(LockTimeouts(withoutProgress: timeout, withSlowHolder: timeout)) }
+            if isLocked {
+                try old.acquireLock(LockTimeouts(withoutProgress: timeout, withSlowHolder: timeout))
+            }
             defer { if isLocked { old.unlock() } }
             guard !old.isRetired else { return forgetStranded() }
             // A value that was set in the new journal is newer.
@@ -697,7 +703,9 @@ extension FileStoreState {
         if end > epoch.checkpointed {
             // Further records follow. They are moved only if the journal has become long, and they fit before their old
             // place.
-            guard Int(end) > schedule.journalBound, end - epoch.checkpointed < epoch.checkpointed / 2 else { return }
+            guard Int(end) > schedule.journalBound, end - epoch.checkpointed < epoch.checkpointed / 2 else {
+                return
+            }
             tail = journaledChanges
         } else if end == front {
             return

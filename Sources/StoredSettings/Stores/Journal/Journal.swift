@@ -368,7 +368,9 @@ extension Journal {
     /// - Throws: ``SystemError`` if the file would become too long.
     func end(of length: Int, from start: UInt32) throws(SystemError) -> UInt32 {
         let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: length))
-        guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: Errno.fileTooLarge) }
+        guard !isOverflow else {
+            throw SystemError(call: .write, path: file.path, number: Errno.fileTooLarge)
+        }
         return end
     }
 
@@ -525,7 +527,9 @@ extension Journal {
         let size = try system.status(of: file).size
         if size - Int(end) > Self.keptSize {
             // First, so that no process copies a record to space that no longer exists.
-            if page[JournalHeader.allocatedWord] > UInt64(end) { page[JournalHeader.allocatedWord] = UInt64(end) }
+            if page[JournalHeader.allocatedWord] > UInt64(end) {
+                page[JournalHeader.allocatedWord] = UInt64(end)
+            }
             try system.truncate(file, to: Int(end))
         } else {
             // Reading is cheaper than writing, and usually the space is clear. The partial record of a process that

@@ -158,7 +158,9 @@ extension JournalLock {
             return false
         }
         let claim = page[JournalHeader.claimWord]
-        if claim & Self.tokenMask == token { _ = page.exchange(claim, for: 0, inWord: JournalHeader.claimWord) }
+        if claim & Self.tokenMask == token {
+            _ = page.exchange(claim, for: 0, inWord: JournalHeader.claimWord)
+        }
         if page[JournalHeader.writerTokenWord] != token { recordHolder(token) }
         return true
     }
@@ -176,7 +178,9 @@ extension JournalLock {
     /// Chooses a token that no other process has.
     private func claimToken() throws(SystemError) -> UInt64 {
         var new: UInt64
-        repeat { new = .random(in: 1...Self.tokenMask) } while try !system.tryLock(byteAt: Self.firstByte + Int(new), of: file)
+        repeat {
+            new = .random(in: 1...Self.tokenMask)
+        } while try !system.tryLock(byteAt: Self.firstByte + Int(new), of: file)
         identity.withLock { identity in
             if identity == nil { identity = .current }
         }
@@ -250,7 +254,9 @@ extension JournalLock {
         let word = page[JournalHeader.lockWord]
         guard word & Self.stateMask != 0 else { return }
         let awaited = word | Self.awaitedBit
-        guard word == awaited || page.exchange(word, for: awaited, inWord: JournalHeader.lockWord) else { return }
+        guard word == awaited || page.exchange(word, for: awaited, inWord: JournalHeader.lockWord) else {
+            return
+        }
         let claim = page[JournalHeader.claimWord]
         let hasClaimed = claim & Self.tokenMask == token.load(ordering: .relaxed)
         guard !hasClaimed || claim & Self.grantedBit == 0 else { return }
@@ -342,7 +348,9 @@ struct JournalLocker {
             }
             try journal.acquireLock(timeout)
             // A process that recorded itself as the holder was killed before it released the lock.
-            if LockHolder(of: .journal, in: journal.page) != nil { LockHolder.remove(as: .journal, from: journal.page) }
+            if LockHolder(of: .journal, in: journal.page) != nil {
+                LockHolder.remove(as: .journal, from: journal.page)
+            }
             do {
                 // The path may lead to another file by now, which later writers lock instead.
                 let place = try journal.place(at: store.peek { $0.journal.path }, isLocked: true)

@@ -107,7 +107,9 @@ extension Journal {
         let system = directory.system
         var epoch = JournalEpoch.first()
         var record: [UInt8] = []
-        if !changes.isEmpty { record = try JournalRecord.records(of: changes, epoch: epoch.epoch, salt: epoch.salt) }
+        if !changes.isEmpty {
+            record = try JournalRecord.records(of: changes, epoch: epoch.epoch, salt: epoch.salt)
+        }
         epoch.firstEnd = try old.end(of: record.count, from: epoch.start)
         // The first record follows the header.
         let header = JournalHeader.words(epoch, replacing: old, at: position)

@@ -54,7 +54,9 @@ extension LockHolder {
     /// the holder there for a long time. This reads a table of the system, so it is only for a process that has waited long.
     init?(ofLockOn file: FileHandle, _ system: SystemCalls) {
         do {
-            guard let process = SystemCalls.holder(ofLockOn: try system.status(of: file)), process != 0 else { return nil }
+            guard let process = SystemCalls.holder(ofLockOn: try system.status(of: file)), process != 0 else {
+                return nil
+            }
             self.init(visible: process)
         } catch {
             return nil

@@ -68,7 +68,9 @@ extension FileStoreState {
         // The epoch is read before the file, so that the file contains all records that the epoch says it contains.
         let epoch = usable?.current?.epoch
         if reload == .file {
-            if let epoch, epoch.epoch == journal.position.epoch { journal.dropCheckpointed(upTo: epoch.checkpointed) }
+            if let epoch, epoch.epoch == journal.position.epoch {
+                journal.dropCheckpointed(upTo: epoch.checkpointed)
+            }
             // Values that have to be taken over into the journal are not in the file, and have no record there yet.
             for key in journal.stranded?.values.keys ?? [:].keys {
                 journal.journaled[key] = journal.journaled[key] ?? journal.position.end
@@ -96,7 +98,9 @@ extension FileStoreState {
     mutating func merge(_ base: ReloadBase, _ edits: [StoreChange], for request: ReloadRequest) -> Bool {
         guard !isClosed else { return true }
         replayJournal()
-        guard reload == .file, usableJournal === request.journal, let newer = keysNewerThanFile else { return false }
+        guard reload == .file, usableJournal === request.journal, let newer = keysNewerThanFile else {
+            return false
+        }
         if let contents = base.contents {
             for key in newer { settings.overridden.updateValue(contents[key], forKey: key) }
             publish(edits.filter { !newer.contains($0.key) }, .external)
@@ -394,7 +398,8 @@ extension FileReloader {
             // After a checkpoint, the file may have had values that this process has not read.
             let hasCheckpoint = request.journal.map { $0.page[JournalHeader.checkpointedWord] != 0 } ?? false
             let isUnknown =
-                copy == nil && (request.reload == .everything ? !isRemembered || hasCheckpoint : !request.settings.hasBase)
+                copy == nil
+                && (request.reload == .everything ? !isRemembered || hasCheckpoint : !request.settings.hasBase)
             let error = file.missingError(hasCopy: copy != nil, isUnknown: isUnknown, isAlone: request.journal == nil)
             return ReloadBase(
                 contents: copy,

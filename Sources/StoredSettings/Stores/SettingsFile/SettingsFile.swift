@@ -310,7 +310,9 @@ extension SettingsFile {
         let allLastGood = allLastGood(lastGood, in: contents, changed, directory)
         var copy = try SettingsFileText.copy(of: canonical, lastGood: allLastGood)
         if copy.count > Self.longestFile { copy = canonical }
-        guard let (bytes, isCanonical) = try text(of: contents, canonical, replacing: current) else { return nil }
+        guard let (bytes, isCanonical) = try text(of: contents, canonical, replacing: current) else {
+            return nil
+        }
         guard max(bytes.count, copy.count) <= Self.longestFile else {
             throw SettingsError.contentsTooLong(path)
         }
@@ -363,8 +365,7 @@ extension SettingsFile {
     }
 
     /// Overwrites the file with a draft, or restores its previous contents.
-    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout LastGoodCopy) throws -> Reading?
-    {
+    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout LastGoodCopy) throws -> Reading? {
         // Without a copy, a crash during the write would leave no readable contents.
         try copy.placeBeforeOverwriting(draft)
         let handle = try system.open(
@@ -531,8 +532,14 @@ extension SettingsFile {
             fact = "the file system of \(directory)\(name) does not let processes share memory, which the journal needs"
             remedy = "store the settings on a local file system (STORED_SETTINGS_HOME, or the path of the suite)"
         }
-        let location = SettingsError.Location(place)
-        return SettingsError(code, fact: fact, consequence: consequence, remedy: remedy, location: location, underlying: cause)
+        return SettingsError(
+            code,
+            fact: fact,
+            consequence: consequence,
+            remedy: remedy,
+            location: SettingsError.Location(place),
+            underlying: cause
+        )
     }
 
     fileprivate static let changedRootFact = """

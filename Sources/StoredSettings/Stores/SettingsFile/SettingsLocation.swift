@@ -31,7 +31,9 @@ extension SettingsEnvironment {
         let numbers = version.split(separator: ".", omittingEmptySubsequences: false)
         guard numbers.count > 1, numbers.allSatisfy({ !$0.isEmpty }) else { return executableName }
         if name.last == "v" { name.removeLast() }
-        guard let separator = name.popLast(), "-_@".contains(separator), !name.isEmpty else { return executableName }
+        guard let separator = name.popLast(), "-_@".contains(separator), !name.isEmpty else {
+            return executableName
+        }
         return String(name)
     }
 }
@@ -152,7 +154,9 @@ package enum SettingsPath {
             // to the owner of its target.
             if status.owner != 0, status.owner != SystemCalls.currentUser() {
                 let owner = try system.status(at: target)?.owner ?? system.status(at: target.directory)?.owner
-                guard owner == status.owner else { throw SettingsError.untrustedLink(path, owner: status.owner) }
+                guard owner == status.owner else {
+                    throw SettingsError.untrustedLink(path, owner: status.owner)
+                }
             }
             path = target
         }
