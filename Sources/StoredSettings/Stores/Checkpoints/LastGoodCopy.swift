@@ -162,22 +162,20 @@ package struct LastGoodCopy {
 // MARK: - Reading
 
 extension SettingsFile {
-    /// Reads the last good copy, for when the file cannot be read.
-    func readLastGood() throws -> [String: StoredValue]? {
-        try openLastGood().map { try read($0, .strict).contents }
-    }
-
-    /// Reads the last good copy, unless it is already known.
+    /// Reads the last good copy.
     ///
-    /// - Parameter known: The copy that was read last. While it does not change, it is not read again. It becomes `nil` when
-    ///   there is no copy.
-    /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
-    func readLastGood(_ known: inout Reading?) throws {
-        guard let handle = try openLastGood() else {
-            known = nil
-            return
+    /// It is used instead of what cannot be read, which is what is reported.
+    ///
+    /// - Parameter known: The copy that was read last, which is not read again while it does not change.
+    /// - Returns: The copy; `nil` when there is none that can be read.
+    func readLastGood(known: Reading? = nil) -> Reading? {
+        do {
+            guard let handle = try openLastGood() else { return nil }
+            if let known, try known.status == system.status(of: handle) { return known }
+            return try read(handle, .strict)
+        } catch {
+            return nil
         }
-        if try known?.status != system.status(of: handle) { known = try read(handle, .strict) }
     }
 
     private func openLastGood(in directory: SettingsDirectory? = nil) throws -> FileHandle? {

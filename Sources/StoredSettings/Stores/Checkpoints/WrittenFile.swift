@@ -149,7 +149,7 @@ struct LastCheckpoint {
                 let status = try file.system.linkStatus(at: path)
                 guard status?.inode == lastGoodInode else { return nil }
             }
-            return try file.readLastGood()
+            return file.readLastGood()?.contents
         } catch {
             // Without a copy, a value that differs counts as edited.
             return nil

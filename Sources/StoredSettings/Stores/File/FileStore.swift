@@ -340,14 +340,9 @@ extension FileStore {
 extension FileStore {
     func copiedValues() -> CopiedValues? {
         let newer = peek { Set($0.journal.journaled.keys) }
-        do {
-            return try lastGoodCopy.withLock { known in
-                try file.readLastGood(&known)
-                return known.map { CopiedValues(contents: $0.contents, lastGood: $0.lastGood, newer: newer) }
-            }
-        } catch {
-            // Then there is no earlier value on the disk. The unusable value is reported.
-            return nil
+        return lastGoodCopy.withLock { known in
+            known = file.readLastGood(known: known)
+            return known.map { CopiedValues(contents: $0.contents, lastGood: $0.lastGood, newer: newer) }
         }
     }
 }

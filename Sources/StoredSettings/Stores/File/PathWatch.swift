@@ -27,6 +27,11 @@ final class PathWatch: Sendable {
         var event: Bool?
     }
 
+    /// The delay until the files of a suite are watched, in seconds.
+    ///
+    /// A short command must not spend time on a watch.
+    static let delay = 1.0
+
     private let system: SystemCalls
     private let places: @Sendable () throws -> Places
     private let handler: DirectoryWatcher.Handler

@@ -394,7 +394,7 @@ extension FileReloader {
             guard try file.isMissed(request.journal, isRemembered: isRemembered) else {
                 return ReloadBase(contents: [:])
             }
-            let copy = lastGoodCopy()
+            let copy = file.readLastGood()?.contents
             // After a checkpoint, the file may have had values that this process has not read.
             let hasCheckpoint = request.journal.map { $0.page[JournalHeader.checkpointedWord] != 0 } ?? false
             let isUnknown =
@@ -413,7 +413,7 @@ extension FileReloader {
     private func failedBase(_ error: any Error, _ status: FileStatus?, _ request: ReloadRequest) -> ReloadBase {
         let isMalformed = error is JSONSyntaxError
         let isFollowed = request.reload == .file && request.settings.hasBase
-        let copy = isFollowed ? nil : lastGoodCopy()
+        let copy = isFollowed ? nil : file.readLastGood()?.contents
         let isUnchanged = request.settings.reading?.isCertain == true && request.settings.reading?.status == status
         // A malformed file has no newer values than the last good ones. A file that cannot be read may have.
         let isUnknown = isMalformed ? !isFollowed && copy == nil : !(isFollowed && isUnchanged)
@@ -424,17 +424,6 @@ extension FileReloader {
             isUnknown: isUnknown
         )
         return ReloadBase(contents: copy, failure: failure)
-    }
-
-    /// The contents of the last good copy; `nil` when there is none that can be read.
-    ///
-    /// The error that is reported is that of the settings file itself.
-    private func lastGoodCopy() -> [String: StoredValue]? {
-        do {
-            return try file.readLastGood()
-        } catch {
-            return nil
-        }
     }
 
     /// Whether another program may be writing the file.

@@ -40,15 +40,10 @@ package struct SettingsDirectory: Sendable {
         } catch  where [Errno.openedSocket, Errno.isDirectory].contains(error.number) {
             throw SettingsError.untrustedSibling(error.path, "it is not a regular file")
         }
-        if let file { try checkTrust(in: file) }
-        return file
-    }
-
-    /// Throws unless a sibling may be used.
-    private func checkTrust(in file: FileHandle) throws {
-        if let reason = try refusalReason(of: system.status(of: file)) {
+        if let file, let reason = try refusalReason(of: system.status(of: file)) {
             throw SettingsError.untrustedSibling(file.path, reason)
         }
+        return file
     }
 
     /// The reason why a sibling must not be used; `nil` when it may be.
