@@ -85,9 +85,15 @@ extension SuitePlace {
     /// The names of the suites in the directory that the environment names, sorted.
     static func names() throws -> [String] {
         let system = SystemCalls()
-        guard let base = SettingsLocation.baseDirectory(in: .process), let directory = try system.openDirectory(base)
-        else { return [] }
-        return try system.names(in: directory)
+        guard let base = SettingsLocation.baseDirectory(in: .process) else { return [] }
+        let names: [FilePath]
+        do throws(SystemError) {
+            names = try system.names(in: system.openDirectory(base))
+        } catch  where error.number == Errno.noSuchFileOrDirectory {
+            return []
+        }
+        return
+            names
             .filter { name in
                 let file = base.appending(name).appending(SettingsLocation.fileName)
                 return evidence.contains { isThere(file.adding($0), system) }

@@ -16,32 +16,27 @@ extension SystemCalls {
     ///
     /// Root follows a symbolic link of another user only to a directory of that user.
     ///
-    /// - Returns: The directory; `nil` when it does not exist.
-    /// - Throws: ``SystemError``, with `ELOOP` for a link that is not followed.
-    package func openDirectory(_ path: FilePath) throws(SystemError) -> FileHandle? {
+    /// - Returns: The directory.
+    /// - Throws: ``SystemError``, with `ENOENT` if it does not exist, and with `ELOOP` for a link that is not followed.
+    package func openDirectory(_ path: FilePath) throws(SystemError) -> FileHandle {
         #if os(Linux)
-        guard let opened = try openDirectory(path, in: nil) else { return nil }
+        let opened = try openDirectory(path, in: nil)
         guard Self.currentUser() == 0 else { return opened }
-        do {
-            var walk = DirectoryWalk(self)
-            let reached = try walk.directory(at: path, in: nil)
-            guard let opened = try openDirectory(".", in: reached) else { return nil }
-            // The path for messages is the one that was asked for.
-            return try duplicate(opened, path: path)
-        } catch  where error.number == ENOENT {
-            return nil
-        }
+        var walk = DirectoryWalk(self)
+        let reached = try walk.directory(at: path, in: nil)
+        // The path for messages is the one that was asked for.
+        return try duplicate(openDirectory(".", in: reached), path: path)
         #else
         return try openDirectory(path, in: nil)
         #endif
     }
 
-    private func openDirectory(_ path: FilePath, in directory: FileHandle?) throws(SystemError) -> FileHandle? {
+    private func openDirectory(_ path: FilePath, in directory: FileHandle?) throws(SystemError) -> FileHandle {
         do {
-            return try openIfPresent(path, in: directory, O_RDONLY | O_DIRECTORY)
+            return try open(path, in: directory, O_RDONLY | O_DIRECTORY)
         } catch  where error.number == EACCES {
             // The process may enter the directory but not read it.
-            return try openIfPresent(path, in: directory, Self.pathOnly | O_DIRECTORY)
+            return try open(path, in: directory, Self.pathOnly | O_DIRECTORY)
         }
     }
 
@@ -238,10 +233,7 @@ extension SystemCalls {
         let path = path.withoutTrailingSlashes
         // Root follows the path once: a user can replace parts of it at any time. The root directory has no name.
         var parent: FileHandle?
-        if Self.currentUser() == 0, path.namesFile {
-            parent = try openDirectory(path.directory)
-            guard parent != nil else { throw SystemError(call: .makeDirectory, path: path, number: ENOENT) }
-        }
+        if Self.currentUser() == 0, path.namesFile { parent = try openDirectory(path.directory) }
         if let parent, try isGivenAway(in: parent) { return try makeDirectory(path.name, ofOwnerOf: parent) }
         let place = parent == nil ? path : path.name
         do {

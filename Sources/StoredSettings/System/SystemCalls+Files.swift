@@ -289,8 +289,7 @@ extension SystemCalls {
         let system = SystemCalls()
         let path = FilePath("/proc/\(process)/fd")
         do {
-            guard let directory = try system.openDirectory(path) else { return false }
-            return try system.names(in: directory)
+            return try system.names(in: system.openDirectory(path))
                 .contains { name in
                     try system.status(at: path.appending(name))?.isSameFile(as: file) ?? false
                 }

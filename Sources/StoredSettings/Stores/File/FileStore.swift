@@ -418,13 +418,6 @@ extension FileStore {
         }
     }
 
-    /// Notes that the journal could not be locked in time, so that other threads need not wait as long again.
-    func note(_ error: any Error, as failure: inout LockFailure?) -> SettingsError {
-        let error = file.writeError(error)
-        if error.code == .lockTimedOut { failure = LockFailure(time: .now, error: error) }
-        return error
-    }
-
     /// Notifies subscribers and other processes of a set, and schedules a checkpoint.
     ///
     /// The caller holds no lock.

@@ -93,20 +93,15 @@ package final class Journal: Sendable {
             return (journal, false)
         }
         let model = try directory.model()
-        let file: FileHandle
         // Only a file that this process has created may be given to another user.
-        if let new = try directory.createSibling(
+        let new = try directory.createSibling(
             path.name,
             OpenFlags.readWrite,
             like: model?.writableByOwner,
             draftOf: path.name
-        ) {
-            file = new
-        } else {
-            guard let old = try directory.openSibling(path.name, OpenFlags.readWrite) else {
-                throw SystemError(call: .open, path: path, number: Errno.resourceTemporarilyUnavailable)
-            }
-            file = old
+        )
+        guard let file = try new ?? directory.openSibling(path.name, OpenFlags.readWrite) else {
+            throw SystemError(call: .open, path: path, number: Errno.resourceTemporarilyUnavailable)
         }
         try FileLock.wait(for: path) { try system.tryLock(file) }
         // Once it is initialized, the word in its header is the lock.

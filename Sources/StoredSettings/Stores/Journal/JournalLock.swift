@@ -331,7 +331,10 @@ struct JournalLocker {
         do {
             return try lock(&effects)
         } catch {
-            throw store.note(error, as: &failure)
+            let error = store.file.writeError(error)
+            // Other threads need not wait as long again.
+            if error.code == .lockTimedOut { failure = LockFailure(time: .now, error: error) }
+            throw error
         }
     }
 

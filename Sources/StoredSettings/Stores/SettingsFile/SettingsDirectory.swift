@@ -16,10 +16,8 @@ package struct SettingsDirectory: Sendable {
     ///
     /// - Throws: ``SystemError``, with `ENOENT` if there is no such directory.
     package init(of target: FilePath, _ system: SystemCalls) throws(SystemError) {
-        guard let handle = try system.openDirectory(target.directory) else {
-            throw SystemError(call: .open, path: target.directory, number: Errno.noSuchFileOrDirectory)
-        }
-        (self.handle, self.name, self.system) = (handle, target.name, system)
+        handle = try system.openDirectory(target.directory)
+        (name, self.system) = (target.name, system)
     }
 
     /// The status of the settings file; `nil` when there is none.
