@@ -62,6 +62,9 @@ extension FilePath {
     /// The longest name that file systems support, in bytes.
     static let longestName = 255
 
+    /// The number of links after which a path counts as circular, as on Linux.
+    static let mostLinks = 40
+
     /// The last component.
     package var name: FilePath {
         characters.lastIndex(of: Self.slash).map { FilePath(storage: characters[($0 + 1)...]) } ?? self

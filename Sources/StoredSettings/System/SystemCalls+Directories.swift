@@ -336,9 +336,6 @@ extension SystemCalls {
 /// has to belong to root, or to the owner of the directory that it leads to. Each component is opened before it is looked at:
 /// a user that replaces it meanwhile changes nothing.
 struct DirectoryWalk {
-    /// The number of links after which a path counts as circular, as on Linux.
-    private static let mostLinks = 40
-
     private let system: SystemCalls
     private var links = 0
 
@@ -366,7 +363,7 @@ struct DirectoryWalk {
         in directory: FileHandle
     ) throws(SystemError) -> FileHandle {
         links += 1
-        guard links <= Self.mostLinks else { throw untrusted(link) }
+        guard links <= FilePath.mostLinks else { throw untrusted(link) }
         let target = try self.directory(at: system.target(ofOpenLink: link), in: directory)
         // A user can have given a link of root another name, in a directory of that user.
         let isTrusted =

@@ -42,8 +42,8 @@ struct WrittenFile: Equatable {
     /// Reads the description from a journal's header; `nil` when there is none, or while another process changes the
     /// words.
     init?(in page: SharedPage) {
-        (fingerprint, editVersion) = (page[Self.firstWord], page[Self.firstWord + 1])
-        guard fingerprint != 0, page[Self.firstWord + 2] == checksum else { return nil }
+        (fingerprint, editVersion) = (page[JournalHeader.writtenFileWord], page[JournalHeader.writtenFileWord + 1])
+        guard fingerprint != 0, page[JournalHeader.writtenFileWord + 2] == checksum else { return nil }
     }
 
     /// Whether a file is the one that was put in place, and neither its contents nor its times have changed since.
@@ -55,7 +55,7 @@ struct WrittenFile: Equatable {
 
     /// When the file that a header names was changed last, in nanoseconds since 1970; at most 2 for a file that is missing, or is
     /// being put in place.
-    static func change(in page: SharedPage) -> UInt64 { page[changeWord] }
+    static func change(in page: SharedPage) -> UInt64 { page[JournalHeader.writtenChangeWord] }
 
     /// Whether a file is unchanged, with the time of the last change that was read before.
     func isUnchanged(_ status: FileStatus?, since change: UInt64) -> Bool {
@@ -64,10 +64,8 @@ struct WrittenFile: Equatable {
 
     /// Notes the last change of the file, which is its rename.
     static func noteChange(of status: FileStatus?, in page: SharedPage) {
-        page[changeWord] = status.map { lastChange(of: $0) } ?? 0
+        page[JournalHeader.writtenChangeWord] = status.map { lastChange(of: $0) } ?? 0
     }
-
-    private static let changeWord = JournalHeader.writtenChangeWord
 
     /// The time of the last change of a file as a number.
     ///
@@ -82,11 +80,9 @@ struct WrittenFile: Equatable {
     /// The caller holds the journal's lock.
     func store(in page: SharedPage) {
         for (offset, word) in [fingerprint, editVersion, checksum].enumerated() {
-            page[Self.firstWord + offset] = word
+            page[JournalHeader.writtenFileWord + offset] = word
         }
     }
-
-    private static let firstWord = JournalHeader.writtenFileWord
 
     private var checksum: UInt64 {
         var checksum = Checksum(salt: 0)

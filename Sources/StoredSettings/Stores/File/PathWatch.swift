@@ -192,7 +192,7 @@ private struct Walk {
                 continue
             }
             links += 1
-            guard links <= SettingsPath.mostLinks else { return nil }
+            guard links <= FilePath.mostLinks else { return nil }
             let target = try system.target(ofLink: next)
             if target.isAbsolute { directory = "/" }
             rest = target.components.filter { $0 != "." } + rest
