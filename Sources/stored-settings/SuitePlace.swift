@@ -85,15 +85,22 @@ extension SuitePlace {
     /// The names of the suites in the directory that the environment names, sorted.
     static func names() throws -> [String] {
         let system = SystemCalls()
-        guard let base = SettingsLocation.baseDirectory(in: .process), let directory = try system.openDirectory(base)
-        else { return [] }
-        return try system.names(in: directory)
+        guard let base = SettingsLocation.baseDirectory(in: .process) else { return [] }
+        return try names(in: base, system)
             .filter { name in
                 let file = base.appending(name).appending(SettingsLocation.fileName)
                 return evidence.contains { isThere(file.adding($0), system) }
             }
             .map { decoded($0.description) }
             .sorted()
+    }
+
+    private static func names(in directory: FilePath, _ system: SystemCalls) throws(SystemError) -> [FilePath] {
+        do {
+            return try system.names(in: system.openDirectory(directory))
+        } catch  where error.number == Errno.noSuchFileOrDirectory {
+            return []
+        }
     }
 
     private static func isThere(_ path: FilePath, _ system: SystemCalls) -> Bool {

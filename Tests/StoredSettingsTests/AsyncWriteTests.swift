@@ -20,7 +20,7 @@ struct AsyncWriteTests {
     ) async throws {
         try await withSettingsPath { path in
             let timeout = LockTimeouts(withoutProgress: timeout, withSlowHolder: timeout)
-            let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writeTimeouts: timeout)
+            let store = FileStore(path: FilePath(path), checkpointsInBackground: false, timeouts: timeout)
             let suite = SettingsSuite(store: store, reporter: reporter)
             let setting = Setting("n", default: 0, suite: suite)
             try await setting.set(1)

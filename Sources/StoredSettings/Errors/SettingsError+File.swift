@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingsError {
+    /// The consequence of a failed set, which means nothing to a checkpoint.
+    static let nothingIsChanged = "nothing is changed"
+
     /// The error of a set that has waited too long for the lock.
     ///
     /// The process holds the lock; it is `nil` if it is unknown.
@@ -9,7 +12,7 @@ extension SettingsError {
         return SettingsError(
             .lockTimedOut,
             fact: "\(holder) has held the lock for \(inWords(timeout)) without progress",
-            consequence: "nothing is changed",
+            consequence: nothingIsChanged,
             remedy: process.map { "wait for process \($0), resume it if it is stopped, or end it" }
                 ?? "find the process that has \(path.name) open, and wait for it, resume it or end it",
             location: Location(path)
@@ -26,7 +29,7 @@ extension SettingsError {
         SettingsError(
             .lockTimedOut,
             fact: "other processes have kept this one from the lock for \(inWords(wait))",
-            consequence: "nothing is changed",
+            consequence: nothingIsChanged,
             remedy: "find the processes that have \(path) open, and end the one that does not release it",
             location: Location(path)
         )
@@ -80,7 +83,7 @@ extension SettingsError {
         SettingsError(
             .unstorable,
             fact: "the changes of one commit take more than \(longest >> 20) MiB",
-            consequence: "nothing is changed",
+            consequence: nothingIsChanged,
             remedy: "change less in one transaction, or store large data in a file and its path in the setting"
         )
     }
@@ -110,7 +113,7 @@ extension SettingsError {
         SettingsError(
             .writeFailed,
             fact: "the path of the settings leads to a \(isDirectory ? "directory" : "device"), not to a regular file",
-            consequence: "nothing is changed",
+            consequence: nothingIsChanged,
             remedy: isDirectory
                 ? SettingsFile.remedyForDirectory : "use a path that leads to a regular file or to nothing",
             location: Location(path)

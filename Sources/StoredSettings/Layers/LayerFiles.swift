@@ -110,8 +110,7 @@ final class LayerFiles: Sendable {
         }
         if isFirst {
             report(snapshot.problems, besides: [])
-            // A short command must not spend time on a watch.
-            WorkScheduler.shared.after(Self.timeUntilWatch) { [weak self] in self?.watch() }
+            WorkScheduler.shared.after(PathWatch.delay) { [weak self] in self?.watch() }
         }
         return snapshot
     }
@@ -173,9 +172,6 @@ final class LayerFiles: Sendable {
 // MARK: - Watching
 
 extension LayerFiles {
-    /// The delay until the files are watched, in seconds.
-    private static let timeUntilWatch = 1.0
-
     /// Starts to watch the files now, unless that was done before.
     func watch() {
         guard !hasEvents else { return }

@@ -82,23 +82,17 @@ package final class FileHandle: Sendable {
 
     // The mark is the signal that the system would send if events were to be signaled, which they are not.
 
-    private static func mark(_ descriptor: CInt) {
-        #if os(Linux)
-        _ = fcntl(descriptor, setSignal, SIGURG)
-        #endif
-    }
-
-    private static func hasMark(_ descriptor: CInt) -> Bool {
-        #if os(Linux)
-        return fcntl(descriptor, getSignal) == SIGURG
-        #else
-        return true
-        #endif
-    }
-
     #if os(Linux)
+    private static func mark(_ descriptor: CInt) { _ = fcntl(descriptor, setSignal, SIGURG) }
+
+    private static func hasMark(_ descriptor: CInt) -> Bool { fcntl(descriptor, getSignal) == SIGURG }
+
     /// `F_SETSIG` and `F_GETSIG`, which not every C library declares; see fcntl(2).
     private static let (setSignal, getSignal): (CInt, CInt) = (10, 11)
+    #else
+    private static func mark(_ descriptor: CInt) {}
+
+    private static func hasMark(_ descriptor: CInt) -> Bool { true }
     #endif
 }
 

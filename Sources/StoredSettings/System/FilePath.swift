@@ -62,6 +62,9 @@ extension FilePath {
     /// The longest name that file systems support, in bytes.
     static let longestName = 255
 
+    /// The number of links after which a path counts as circular, as on Linux.
+    static let mostLinks = 40
+
     /// The last component.
     package var name: FilePath {
         characters.lastIndex(of: Self.slash).map { FilePath(storage: characters[($0 + 1)...]) } ?? self
@@ -122,7 +125,9 @@ extension FilePath {
     /// What the drafts of the file begin with: its name, or a hash of a name that is too long for that.
     private var draftPrefix: [UInt8] {
         let prefix: [UInt8] = ".".utf8 + bytes + ".".utf8
-        guard prefix.count + Self.draftDigits + Self.draftSuffix.utf8.count > Self.longestName else { return prefix }
+        guard prefix.count + Self.draftDigits + Self.draftSuffix.utf8.count > Self.longestName else {
+            return prefix
+        }
         // FNV-1a.
         let hash = bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         return Array(".\(hash.digits(16, radix: 16)).".utf8)

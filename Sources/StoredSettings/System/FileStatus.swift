@@ -235,19 +235,13 @@ extension SystemCalls {
     ///
     /// Of a longer one, no permission counts.
     private static let longestAccessList = 4_096
-    #endif
 
     /// The access control list of a file; `nil` if it has none, or the system does not show it.
     func accessList(of file: FileHandle) -> [UInt8]? {
-        #if os(Linux)
         list { accessListOfFile(file.descriptor, Self.accessListName, $0, $1) }
-        #else
-        nil
-        #endif
     }
 
     package func accessList(at path: FilePath, in directory: FileHandle?) -> [UInt8]? {
-        #if os(Linux)
         // Without `/proc`, the path of the directory has to do.
         let direct = directory.map { $0.path.appending(path) } ?? path
         let open = directory.map { FilePath("/proc/self/fd/\($0.descriptor)").appending(path) }
@@ -258,26 +252,26 @@ extension SystemCalls {
             if let found { return found }
         }
         return nil
-        #else
-        nil
-        #endif
     }
 
-    #if os(Linux)
     private func list(_ read: (UnsafeMutablePointer<UInt8>?, Int) -> Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: Self.longestAccessList)
         // The call writes at most as many bytes as there are.
         let count = bytes.withUnsafeMutableBufferPointer { read($0.baseAddress, $0.count) }
         return count > 0 ? Array(bytes.prefix(count)) : count < 0 && errno == ERANGE ? [] : nil
     }
-    #endif
 
     private func removeAccessList(of file: FileHandle) {
-        #if os(Linux)
         // If it fails, the list remains, and setting the mode fails as well.
         _ = removeAccessListOfFile(file.descriptor, Self.accessListName)
-        #endif
     }
+    #else
+    func accessList(of file: FileHandle) -> [UInt8]? { nil }
+
+    package func accessList(at path: FilePath, in directory: FileHandle?) -> [UInt8]? { nil }
+
+    private func removeAccessList(of file: FileHandle) {}
+    #endif
 
     /// The status of a file with the permissions of its group.
     ///

@@ -87,11 +87,7 @@ package struct ScheduledFlag: ~Copyable, Sendable {
 package enum Forks {
     private static let number = Atomic(0)
 
-    private static let isWatching: Bool = {
-        #if canImport(Darwin) || canImport(Glibc) || canImport(Musl)
-        pthread_atfork(nil, nil) { Forks.number.add(1, ordering: .relaxed) } == 0
-        #endif
-    }()
+    private static let isWatching = pthread_atfork(nil, nil) { Forks.number.add(1, ordering: .relaxed) } == 0
 
     /// The number of forks between the first use of the library and this process.
     package static var count: Int {

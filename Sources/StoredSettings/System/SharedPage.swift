@@ -3,14 +3,6 @@
 
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The first page of a file in shared memory, as an array of 8-byte words.
 ///
 /// The memory is shared with every process that maps the file. Each word is read and written atomically. If another

@@ -16,32 +16,27 @@ extension SystemCalls {
     ///
     /// Root follows a symbolic link of another user only to a directory of that user.
     ///
-    /// - Returns: The directory; `nil` when it does not exist.
-    /// - Throws: ``SystemError``, with `ELOOP` for a link that is not followed.
-    package func openDirectory(_ path: FilePath) throws(SystemError) -> FileHandle? {
+    /// - Returns: The directory.
+    /// - Throws: ``SystemError``, with `ENOENT` if it does not exist, and with `ELOOP` for a link that is not followed.
+    package func openDirectory(_ path: FilePath) throws(SystemError) -> FileHandle {
         #if os(Linux)
-        guard let opened = try openDirectory(path, in: nil) else { return nil }
+        let opened = try openDirectory(path, in: nil)
         guard Self.currentUser() == 0 else { return opened }
-        do {
-            var walk = DirectoryWalk(self)
-            let reached = try walk.directory(at: path, in: nil)
-            guard let opened = try openDirectory(".", in: reached) else { return nil }
-            // The path for messages is the one that was asked for.
-            return try duplicate(opened, path: path)
-        } catch  where error.number == ENOENT {
-            return nil
-        }
+        var walk = DirectoryWalk(self)
+        let reached = try walk.directory(at: path, in: nil)
+        // The path for messages is the one that was asked for.
+        return try duplicate(openDirectory(".", in: reached), path: path)
         #else
         return try openDirectory(path, in: nil)
         #endif
     }
 
-    private func openDirectory(_ path: FilePath, in directory: FileHandle?) throws(SystemError) -> FileHandle? {
+    private func openDirectory(_ path: FilePath, in directory: FileHandle?) throws(SystemError) -> FileHandle {
         do {
-            return try openIfPresent(path, in: directory, O_RDONLY | O_DIRECTORY)
+            return try open(path, in: directory, O_RDONLY | O_DIRECTORY)
         } catch  where error.number == EACCES {
             // The process may enter the directory but not read it.
-            return try openIfPresent(path, in: directory, Self.pathOnly | O_DIRECTORY)
+            return try open(path, in: directory, Self.pathOnly | O_DIRECTORY)
         }
     }
 
@@ -141,6 +136,7 @@ extension SystemCalls {
 
 // The file system of a file.
 
+#if os(Linux)
 extension SystemCalls {
     /// Returns whether a file may be on an overlay file system, where it can be in a lower layer.
     ///
@@ -149,18 +145,13 @@ extension SystemCalls {
     ///
     /// It is also `true` when the system does not say.
     func isOnOverlay(_ file: FileHandle) -> Bool {
-        #if os(Linux)
         do {
             return try fileSystem(of: file).type == Self.overlayType
         } catch {
             return true
         }
-        #else
-        return false
-        #endif
     }
 
-    #if os(Linux)
     /// A file system.
     package struct FileSystem {
         /// The number of its type, as in statfs(2).
@@ -192,34 +183,32 @@ extension SystemCalls {
         _ = try call(.status, file.path) { ioctl(file.descriptor, 0x8008_6601, &flags) }
         return (flags & 0x10 != 0, flags & 0x20 != 0)
     }
-    #endif
 
     /// The name of the file system of a directory, if it is one of those that may refuse to map files into shared memory.
     func fileSystemName(at directory: FilePath) -> String? {
-        #if os(Linux)
         do {
             guard let handle = try openIfPresent(directory, Self.pathOnly | O_DIRECTORY) else { return nil }
             return Self.remoteTypes[try fileSystem(of: handle).type]
         } catch {
             return nil
         }
-        #else
-        return nil
-        #endif
     }
 
-    #if os(Linux)
     /// `OVERLAYFS_SUPER_MAGIC`: see statfs(2).
     private static let overlayType = 0x794C_7630
     /// `FUSE_SUPER_MAGIC`, also of virtiofs, and `V9FS_MAGIC`, also of drives in WSL.
     private static let remoteTypes = [0x6573_5546: "FUSE", 0x0102_1997: "9P"]
-    #endif
 }
 
-#if os(Linux)
 // Swift does not import the header of statfs(2).
 @_silgen_name("fstatfs")
 private func fileSystemStatus(_ descriptor: CInt, _ status: UnsafeMutablePointer<Int>) -> CInt
+#else
+extension SystemCalls {
+    func isOnOverlay(_ file: FileHandle) -> Bool { false }
+
+    func fileSystemName(at directory: FilePath) -> String? { nil }
+}
 #endif
 
 // MARK: - Creating directories
@@ -244,10 +233,7 @@ extension SystemCalls {
         let path = path.withoutTrailingSlashes
         // Root follows the path once: a user can replace parts of it at any time. The root directory has no name.
         var parent: FileHandle?
-        if Self.currentUser() == 0, path.namesFile {
-            parent = try openDirectory(path.directory)
-            guard parent != nil else { throw SystemError(call: .makeDirectory, path: path, number: ENOENT) }
-        }
+        if Self.currentUser() == 0, path.namesFile { parent = try openDirectory(path.directory) }
         if let parent, try isGivenAway(in: parent) { return try makeDirectory(path.name, ofOwnerOf: parent) }
         let place = parent == nil ? path : path.name
         do {
@@ -350,9 +336,6 @@ extension SystemCalls {
 /// has to belong to root, or to the owner of the directory that it leads to. Each component is opened before it is looked at:
 /// a user that replaces it meanwhile changes nothing.
 struct DirectoryWalk {
-    /// The number of links after which a path counts as circular, as on Linux.
-    private static let mostLinks = 40
-
     private let system: SystemCalls
     private var links = 0
 
@@ -380,7 +363,7 @@ struct DirectoryWalk {
         in directory: FileHandle
     ) throws(SystemError) -> FileHandle {
         links += 1
-        guard links <= Self.mostLinks else { throw untrusted(link) }
+        guard links <= FilePath.mostLinks else { throw untrusted(link) }
         let target = try self.directory(at: system.target(ofOpenLink: link), in: directory)
         // A user can have given a link of root another name, in a directory of that user.
         let isTrusted =
@@ -401,28 +384,20 @@ struct DirectoryWalk {
 
 // MARK: - Watching
 
-// Without inotify, watching fails with `ENOSYS`, and the file is polled instead.
-
+#if os(Linux)
 extension SystemCalls {
     /// Opens a queue for events in directories.
     func makeWatchQueue() throws(SystemError) -> FileHandle {
-        #if canImport(Darwin)
-        throw SystemError(call: .watch, path: "inotify", number: ENOSYS)
-        #else
         let descriptor = try call(.watch, "inotify") {
             Self.newDescriptor { inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC)) }
         }
         return FileHandle(descriptor: descriptor, path: "inotify", isQueue: true)
-        #endif
     }
 
     /// Adds a watch for a directory or a file to a queue, and returns its number there.
     ///
     /// Without writes, it reports no writes to files, unless there is a watch that does.
     func addWatch(_ path: FilePath, withoutWrites: Bool = false, to queue: FileHandle) throws(SystemError) -> CInt {
-        #if canImport(Darwin)
-        throw SystemError(call: .watch, path: path, number: ENOSYS)
-        #else
         let names: Int32 =
             IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF
         // The watches of a directory are one for the system, and must not lose the writes that another one needs.
@@ -430,31 +405,24 @@ extension SystemCalls {
             withoutWrites ? names | Int32(truncatingIfNeeded: IN_MASK_ADD) : names | IN_MODIFY | IN_CLOSE_WRITE
         let mask = UInt32(truncatingIfNeeded: events)
         return try call(.watch, path) { path.withCString { inotify_add_watch(queue.descriptor, $0, mask) } }
-        #endif
     }
 
     /// Removes a watch.
     ///
     /// The call fails only if the watch has already ended because the directory was removed.
     func removeWatch(_ number: CInt, from queue: FileHandle) {
-        #if !canImport(Darwin)
         _ = inotify_rm_watch(queue.descriptor, number)
-        #endif
     }
 
     /// Opens the list of mounts, with which ``waitForEvents(_:_:)`` reports changes of it.
     ///
     /// - Returns: `nil` if the system does not show it.
     func openMounts() -> FileHandle? {
-        #if canImport(Darwin)
-        return nil
-        #else
         do {
             return try openIfPresent("/proc/self/mountinfo", OpenFlags.readOnly)
         } catch {
             return nil
         }
-        #endif
     }
 
     /// Waits until a queue has events, or a file system was mounted or unmounted.
@@ -464,9 +432,6 @@ extension SystemCalls {
     ///   - mounts: The list of mounts.
     /// - Returns: Whether the mounts have changed; `nil` if the program has closed the queue.
     func waitForEvents(_ queue: FileHandle, _ mounts: FileHandle?) -> Bool? {
-        #if canImport(Darwin)
-        return nil
-        #else
         let descriptor = queue.descriptor
         // The system ignores a negative descriptor, and would wait forever.
         guard descriptor >= 0 else { return nil }
@@ -477,7 +442,6 @@ extension SystemCalls {
         // The call fails only when it is interrupted. The caller then finds no events, and waits again.
         _ = poll(&requests, nfds_t(requests.count), -1)
         return requests[1].revents & Int16(POLLPRI) != 0
-        #endif
     }
 
     /// An event in a directory or of a file.
@@ -496,7 +460,6 @@ extension SystemCalls {
     ///
     /// The name of an event is valid only during the call of the body.
     func readWatchEvents(from queue: FileHandle, _ body: (WatchEvent) -> Void) {
-        #if !canImport(Darwin)
         let writes = UInt32(truncatingIfNeeded: IN_MODIFY | IN_CLOSE_WRITE)
         withUnsafeTemporaryAllocation(byteCount: 8_192, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
             let count = read(queue.descriptor, buffer.baseAddress, buffer.count)
@@ -510,6 +473,6 @@ extension SystemCalls {
                 body(WatchEvent(number: event.wd, isWrite: event.mask & ~writes == 0, name: name))
             }
         }
-        #endif
     }
 }
+#endif

@@ -22,7 +22,9 @@ extension SystemCalls {
             Self.newDescriptor { openat(base, path, flags | O_CLOEXEC, mode) }
         }
         let file = FileHandle(descriptor: descriptor, path: directory.map { $0.path.appending(path) } ?? path)
-        if flags & O_EXCL != 0, try status(of: file).permissions & mode != mode { try setPermissions(mode, of: file) }
+        if flags & O_EXCL != 0, try status(of: file).permissions & mode != mode {
+            try setPermissions(mode, of: file)
+        }
         return file
     }
 
@@ -206,11 +208,7 @@ extension SystemCalls {
             return renameatx_np(base, name, base, newName, CUnsignedInt(RENAME_EXCL))
             #else
             // Musl has no `renameat2`. The flag is `RENAME_NOREPLACE`: see renameat2(2).
-            guard let number = Self.callNumbers?.rename else {
-                errno = ENOSYS
-                return -1
-            }
-            let (base, flag) = (UInt(bitPattern: Int(base)), UInt(1))
+            let (number, base, flag) = (Self.callNumbers.rename, UInt(bitPattern: Int(base)), UInt(1))
             return CInt(systemCall(number, base, UInt(bitPattern: name), base, UInt(bitPattern: newName), flag, 0))
             #endif
         }
@@ -291,8 +289,7 @@ extension SystemCalls {
         let system = SystemCalls()
         let path = FilePath("/proc/\(process)/fd")
         do {
-            guard let directory = try system.openDirectory(path) else { return false }
-            return try system.names(in: directory)
+            return try system.names(in: system.openDirectory(path))
                 .contains { name in
                     try system.status(at: path.appending(name))?.isSameFile(as: file) ?? false
                 }

@@ -83,6 +83,9 @@ extension SystemCalls {
         #endif
     }
 
+    /// Runs a function when this process ends by `exit` or by returning from `main`, and returns whether that is possible.
+    static func atExit(_ body: @convention(c) () -> Void) -> Bool { atexit(body) == 0 }
+
     /// Returns the effective user ID of this process.
     package static func currentUser() -> uid_t { geteuid() }
 

@@ -49,7 +49,7 @@ package struct SystemCalls: Sendable {
         witness?(.publish, path.description)
     }
 
-    /// Notifies the witness that a lock was released, which needs no system call.
+    /// Notifies the witness that a lock was released, which cannot fail.
     func didUnlock(_ path: FilePath) {
         witness?(.unlock, path.description)
     }

@@ -258,9 +258,8 @@ extension CommandInvocation {
     private func remove(_ directory: FilePath) {
         do {
             // Some editors leave a copy beside the file.
-            if let handle = try console.system.openDirectory(directory) {
-                for name in try console.system.names(in: handle) { try console.system.unlink(name, in: handle) }
-            }
+            let handle = try console.system.openDirectory(directory)
+            for name in try console.system.names(in: handle) { try console.system.unlink(name, in: handle) }
             try console.system.removeDirectory(directory)
         } catch {
             console.show(message: "\(program): \(directory) with the edited values is left: \(error). Remove it.")

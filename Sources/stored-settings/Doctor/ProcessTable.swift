@@ -18,7 +18,7 @@ enum ProcessTable {
 
     private static func names(in path: FilePath) -> [String] {
         do {
-            return try system.openDirectory(path).map { try system.names(in: $0).map(\.description) } ?? []
+            return try system.names(in: system.openDirectory(path)).map(\.description)
         } catch {
             // The process has ended, or belongs to another user.
             return []

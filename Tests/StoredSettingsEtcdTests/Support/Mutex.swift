@@ -3,6 +3,6 @@
 #if THREAD_SANITIZER
 import StoredSettings
 
-/// In a Thread Sanitizer build, every `Mutex` of this module is a lock that reports to the sanitizer.
+/// In a Thread Sanitizer build, every `Mutex` of this module is a lock that the sanitizer knows.
 typealias Mutex = Locked
 #endif

@@ -24,7 +24,7 @@ struct RequirementTests {
             let path = directory + "/settings.json"
             var suites: [SettingsSuite] = []
             try await body(path) {
-                let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writeTimeouts: .unlimited)
+                let store = FileStore(path: FilePath(path), checkpointsInBackground: false, timeouts: .unlimited)
                 let suite = SettingsSuite(store: store, reporter: reporter)
                 suites.append(suite)
                 return (store, PoolSettings(suite))

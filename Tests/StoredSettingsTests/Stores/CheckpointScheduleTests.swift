@@ -88,7 +88,7 @@ struct CheckpointScheduleTests {
         #expect(CheckpointSchedule.interval * Double(CheckpointSchedule.mostChecks + 1) == 1)
         #expect(SettingsFileState.settlingTime == 0.1)
         #expect(SettingsFileState.lookInterval == 0.1)
-        #expect(FileLock.timeout == .seconds(5))
+        #expect(LockTimeouts().withoutProgress == .seconds(5))
         #expect(SettingsEngine.longestWaitInTask == .milliseconds(20))
     }
 }

@@ -54,8 +54,8 @@ struct FileLockTests {
 
     /// Waits for a lock that is never released, and returns the elapsed time and the error.
     private func wait(
-        timeout: Duration = FileLock.timeout,
-        slowTimeout: Duration = FileLock.slowTimeout,
+        timeout: Duration = LockTimeouts().withoutProgress,
+        slowTimeout: Duration = FileLock.longestWait,
         holder: LockHolder? = nil,
         isHolderShown: Bool = false,
         progress: (Duration) -> UInt64 = { _ in 0 }
@@ -71,8 +71,7 @@ struct FileLockTests {
                         for: file.path,
                         LockTimeouts(withoutProgress: timeout, withSlowHolder: slowTimeout),
                         clock: time.clock,
-                        holder: { holder },
-                        unannounced: { isHolderShown ? LockHolder(ofLockOn: file, system) : nil },
+                        holder: { isHolderShown ? LockHolder(ofLockOn: file, system) : holder },
                         progress: { progress(time.sinceStart) },
                         attempt: { try system.tryLock(file) }
                     )
@@ -96,10 +95,7 @@ struct FileLockTests {
         var holder = current
         if record == .reusedProcessID { holder.start += 1 }
         if record == .otherNamespace { holder.namespace += 1 }
-        let (waited, error) = try await wait(
-            slowTimeout: FileLock.slowTimeout,
-            holder: record == .none ? nil : holder
-        )
+        let (waited, error) = try await wait(holder: record == .none ? nil : holder)
         let seconds = [.running, .otherNamespace].contains(record) ? 120 : 5
         #expect((.seconds(seconds) ... .seconds(seconds) + .milliseconds(100)).contains(waited))
         #expect(error.code == .lockTimedOut)
@@ -125,7 +121,7 @@ struct FileLockTests {
     func endlessProgress(hasHolder: Bool, isFrequent: Bool) async throws {
         let current = try #require(LockHolder.current)
         let holder = hasHolder ? current : nil
-        let (waited, error) = try await wait(slowTimeout: FileLock.slowTimeout, holder: holder) {
+        let (waited, error) = try await wait(holder: holder) {
             UInt64($0 / .seconds(isFrequent ? 1 : 60))
         }
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
@@ -134,12 +130,12 @@ struct FileLockTests {
     }
 
     #if os(Linux)
-    @Test("a running holder that has not announced itself is given 30 seconds, and is named")
+    @Test("a running holder that has not announced itself is given two minutes, and is named")
     func unannouncedHolder() async throws {
         let current = try #require(LockHolder.current)
         let (waited, error) = try await wait(isHolderShown: true)
-        #expect((.seconds(30) ... .seconds(30.1)).contains(waited))
-        #expect(error.fact.hasPrefix("process \(current.process) has held the lock for 30 seconds"))
+        #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
+        #expect(error.fact.hasPrefix("process \(current.process) has held the lock for 120 seconds"))
     }
 
     @Test("a process that exits waits for two seconds, also for a running holder that has not announced itself")
@@ -191,7 +187,7 @@ struct SlowCheckpointTests {
                 system: counter.system,
                 checkpointsInBackground: false,
                 journalBound: 256,
-                lockTimeout: timeout
+                timeouts: LockTimeouts(withoutProgress: timeout)
             )
             try holder.commit(isBlind: true) { $0["a"] = 1 }
             try waiter.commit(isBlind: true) { $0["b"] = 2 }
@@ -262,7 +258,7 @@ struct SlowCheckpointTests {
                 path: path,
                 system: counter.system,
                 checkpointsInBackground: false,
-                lockTimeout: noTimeout
+                timeouts: .unlimited
             )
             try store.commit(isBlind: true) { $0["a"] = 1 }
             let first = try HeldLock(path + ".lock")

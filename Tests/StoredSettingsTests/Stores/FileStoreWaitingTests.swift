@@ -33,7 +33,7 @@ struct FileStoreWaitingTests {
                 path: FilePath(path),
                 system: system,
                 checkpointsInBackground: false,
-                writeTimeouts: timeout
+                timeouts: timeout
             )
             try store.commit { $0["a"] = 1 }
             let lock = try HeldJournalLock(besideFileAt: path)
@@ -60,7 +60,7 @@ struct FileStoreWaitingTests {
     func stuckCheckpoint() async throws {
         try await withSettingsPath { path in
             let timeout = LockTimeouts(withoutProgress: .milliseconds(20), withSlowHolder: .milliseconds(20))
-            let store = FileStore(path: FilePath(path), lockTimeout: .milliseconds(20), writeTimeouts: timeout)
+            let store = FileStore(path: FilePath(path), timeouts: timeout)
             let suite = SettingsSuite(store: store, reporter: reporter)
             let lock = try HeldLock(path + ".lock")
             try await suite.setStoredValue(1, forKey: "a")

@@ -52,14 +52,14 @@ extension FileStore {
         system: SystemCalls = SystemCalls(),
         checkpointsInBackground: Bool = true,
         journalBound: Int = 1 << 22,
-        lockTimeout: Duration = FileLock.timeout
+        timeouts: LockTimeouts = LockTimeouts()
     ) {
         self.init(
             path: FilePath(path),
             system: system,
             checkpointsInBackground: checkpointsInBackground,
             journalBound: journalBound,
-            lockTimeout: lockTimeout
+            timeouts: timeouts
         )
     }
 }

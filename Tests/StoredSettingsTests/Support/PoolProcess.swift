@@ -18,7 +18,7 @@ struct PoolProcess {
             path: FilePath(path),
             system: system,
             checkpointsInBackground: false,
-            writeTimeouts: .unlimited
+            timeouts: .unlimited
         )
         pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
         limit = Setting("limit", default: 900, suite: pool.suite)

@@ -38,8 +38,10 @@ package struct CheckpointLock {
             try FileLock.wait(
                 for: lock.path,
                 timeout,
-                holder: { journal().flatMap { LockHolder(of: .checkpoint, in: $0.page) } },
-                unannounced: { LockHolder(ofLockOn: lock.handle, file.system) },
+                holder: {
+                    journal().flatMap { LockHolder(of: .checkpoint, in: $0.page) }
+                        ?? LockHolder(ofLockOn: lock.handle, file.system)
+                },
                 progress: {
                     journal().map { LockHolder.progress(in: $0.page) &+ ($0.current?.epoch.serial ?? 0) } ?? 0
                 },
@@ -75,7 +77,7 @@ package struct CheckpointLock {
     }
 
     package func release() {
-        FileLock.release(handle, system)
+        system.unlock(handle)
     }
 
     /// Lets all users of the settings file open the lock, if the user of this process has created it.

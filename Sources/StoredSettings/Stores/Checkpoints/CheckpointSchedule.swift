@@ -52,7 +52,9 @@ final class CheckpointSchedule: Sendable {
         /// Records an error to report; `false` if an error with the same cause was reported before.
         mutating func isFirst(_ error: SettingsError) -> Bool {
             let cause = CheckpointSchedule.cause(of: error)
-            guard !reported.contains(where: { CheckpointSchedule.cause(of: $0) == cause }) else { return false }
+            guard !reported.contains(where: { CheckpointSchedule.cause(of: $0) == cause }) else {
+                return false
+            }
             reported.append(error)
             return true
         }

@@ -17,14 +17,8 @@ struct Checkpoints {
         if let problem = store.peek({ $0.journal.problem }) { throw problem }
         // Without a journal there is nothing to checkpoint, and no file has to be created.
         guard store.peek({ $0.journal.journal != nil }) else { return }
-        let timeout = LockTimeouts(
-            withoutProgress: store.lockTimeout,
-            withSlowHolder: max(store.lockTimeout, FileLock.slowTimeout)
-        )
         do {
-            try run(timeout)
-        } catch let error as OutdatedCopyError {
-            throw error.error
+            try run(store.timeouts)
         } catch {
             let consequence = "the changes are in the journal and not in the settings file yet"
             throw file.writeError(error, consequence: consequence)
@@ -130,17 +124,15 @@ extension Checkpoints {
     }
 
     private func noteFailure(_ error: any Error) {
-        let isCopyOutdated = error is OutdatedCopyError
-        var error = (error as? OutdatedCopyError)?.error ?? file.writeError(error)
+        let consequence = "the changes are safe in the journal, and the settings file is written later"
+        var error = file.writeError(error, consequence: consequence)
         // A process that has committed nothing may lack the permission to write a checkpoint. A malformed file and a changed
         // root were reported before.
         guard schedule.hasCommitted.load(ordering: .relaxed), error.code != .suiteFinished else { return }
-        if !isCopyOutdated {
-            let isDirectoryGone = (error.underlying as? SystemError)?.number == Errno.noSuchFileOrDirectory
+        if (error.underlying as? SystemError)?.number == Errno.noSuchFileOrDirectory {
+            // The directory is gone, with the journal.
             error.consequence =
-                isDirectoryGone
-                ? "the settings file is written later, and the changes are lost if the process ends before"
-                : "the changes are safe in the journal, and the settings file is written later"
+                "the settings file is written later, and the changes are lost if the process ends before"
         }
         if schedule.noteFailure(error) { report(error) }
         guard schedule.isScheduled.set() else { return }
@@ -157,7 +149,9 @@ extension Checkpoints {
     /// This does not look at the file.
     private var isCheckpointed: Bool {
         store.peek { state in
-            guard let journal = state.journal.journal, let (epoch, position) = journal.current else { return true }
+            guard let journal = state.journal.journal, let (epoch, position) = journal.current else {
+                return true
+            }
             let isCopyOutdated = LastGoodCopy.isOutdated(in: journal.page)
             return state.isClosed || (epoch.checkpointed >= position.end && !isCopyOutdated)
         }
@@ -169,23 +163,21 @@ extension Checkpoints {
     ///
     /// If it fails, the next process that opens the suite makes the checkpoint.
     func runAtEnd() {
-        guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isCheckpointed else { return }
+        guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isCheckpointed else {
+            return
+        }
         do {
             store.look()
             let limit = CheckpointSchedule.timeoutAtEnd
             try run(LockTimeouts(withoutProgress: limit, withSlowHolder: limit))
-        } catch let error as OutdatedCopyError {
-            report(error.error)
         } catch {
-            var error = file.writeError(error)
+            let consequence =
+                "the changes are safe in the journal; a program that uses the suite writes the file when the cause is corrected"
+            let error = file.writeError(error, consequence: consequence)
             // Another process is making a checkpoint. When it has finished, it finds the remaining records. Or another thread
             // has closed the store meanwhile, and made the last checkpoint.
             guard ![.lockTimedOut, .suiteFinished].contains(error.code), !error.isChangedRoot
-            else {
-                return
-            }
-            error.consequence =
-                "the changes are safe in the journal; a program that uses the suite writes the file when the cause is corrected"
+            else { return }
             report(error)
         }
     }
@@ -214,8 +206,8 @@ struct Checkpointer {
 
     /// Makes checkpoints until no other program has changed the file meanwhile, and releases the checkpoint lock.
     ///
-    /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be written; ``OutdatedCopyError`` if it is
-    ///   written, and the last good copy is outdated.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be written, or if it is written, and the last good copy
+    ///   is outdated.
     static func run(
         _ store: FileStore,
         _ lock: CheckpointLock,
@@ -323,17 +315,11 @@ struct Checkpointer {
         }
         return try store.withWriter { failure in
             let locker = JournalLocker(store, timeout: timeout, mustBeTrusted: true)
-            let (journal, _) = try locker.lock(&failure, &effects) { _ in }
+            let journal = try locker.lock(&failure, &effects)
             defer { journal.unlock() }
             return try store.withState(&effects) { try body(journal, &$0) }
         }
     }
-}
-
-/// The error of a checkpoint that has written the settings file, but could neither replace nor remove the last good
-/// copy.
-struct OutdatedCopyError: Error {
-    var error: SettingsError
 }
 
 // MARK: - The plan
@@ -365,7 +351,9 @@ extension Checkpointer {
             // A file whose times are coarse is compared when it is replaced.
             let isLookDue = state.settings.failure == nil && state.settings.reading?.checksum == nil
             state.refresh(lookingAtFile: isLookDue)
-            guard state.reload == nil || (state.reload == .file && state.settings.failure != nil) else { return nil }
+            guard state.reload == nil || (state.reload == .file && state.settings.failure != nil) else {
+                return nil
+            }
             guard state.journal.journal === journal, let epoch = journal.current?.epoch else {
                 throw SystemError(call: .open, path: journal.file.path, number: Errno.resourceTemporarilyUnavailable)
             }
@@ -376,7 +364,12 @@ extension Checkpointer {
             let lastGood = state.replacements(of: observer)
             let isUnwritten = !unwritten.isDisjoint(with: lastGood.keys)
             let isNeeded = epoch.checkpointed < end || isMissing || isCopyDue || isUnwritten
-            if let failure = state.settings.failure, isNeeded, !isMissing || failure.isUnknown { throw failure.error }
+            if let failure = state.settings.failure, isNeeded, !isMissing || failure.isUnknown {
+                var error = failure.error
+                // For a checkpoint, it has another consequence than for reads.
+                error.consequence = SettingsError.nothingIsChanged
+                throw error
+            }
             return Plan(
                 journal: journal,
                 epoch: epoch.epoch,
@@ -397,36 +390,35 @@ extension Checkpointer {
     /// Puts the draft in place, and records that in the journal after the file is on the disk.
     ///
     /// - Returns: `false` when another program has changed the file or the journal since the plan was made.
-    /// - Throws: ``OutdatedCopyError`` if all of this has succeeded, and only the last good copy is outdated.
+    /// - Throws: ``SystemError`` or ``SettingsError``, also if all of this has succeeded, and only the last good copy is outdated.
     private mutating func carryOut(_ plan: Plan, _ draft: SettingsFile.Draft) throws -> Bool {
-        var copy = CopyReplacement(for: draft, plan.journal.page)
-        do {
-            guard let (reading, isOverwritten) = try place(draft, &copy, plan) else {
+        var copy = LastGoodCopy(in: draft.directory, plan.journal.page)
+        copy.prepare(for: draft)
+        var isPlaced = false
+        defer {
+            if !isPlaced {
                 draft.directory.discardDraft(draft.name)
                 copy.discard()
-                return false
             }
-            try plan.journal.narrowPermissions(to: reading.status)
-            noteProgress()
-            // The contents of a draft are on the disk, unlike its new name. Where the directory cannot be synchronized, most
-            // file systems write the name together with the file.
-            if try isOverwritten || !draft.directory.synchronize() { try file.synchronize(reading) }
-            noteProgress()
-        } catch {
-            draft.directory.discardDraft(draft.name)
-            copy.discard()
-            throw error
         }
+        guard let (reading, isOverwritten) = try place(draft, &copy, plan) else { return false }
+        isPlaced = true
+        try plan.journal.narrowPermissions(to: reading.status)
+        noteProgress()
+        // The contents of a draft are on the disk, unlike its new name. Where the directory cannot be synchronized, most file
+        // systems write the name together with the file.
+        if try isOverwritten || !draft.directory.synchronize() { try file.synchronize(reading) }
+        noteProgress()
         // If the journal was replaced meanwhile, the next plan records the checkpoint in the new one.
         guard try noteCheckpoint(plan) else { return false }
         // After a power loss that destroys later records, checkpointed records must not be applied again.
         try plan.journal.synchronize()
         try reuse(plan)
-        if copy.isOutdated {
+        if LastGoodCopy.isOutdated(in: plan.journal.page) {
             // The new copy may need the space of the files that were replaced.
             copy.closeOld()
             effects.files = []
-            try replaceOutdatedCopy(draft)
+            try replaceOutdated(&copy, draft)
         }
         return true
     }
@@ -440,7 +432,7 @@ extension Checkpointer {
     ///   draft is based on, or the draft no longer has its name.
     private mutating func place(
         _ draft: SettingsFile.Draft,
-        _ copy: inout CopyReplacement,
+        _ copy: inout LastGoodCopy,
         _ plan: Plan
     ) throws -> (reading: SettingsFile.Reading, isOverwritten: Bool)? {
         try withExclusiveJournal { [file, lock] journal, state in
@@ -449,19 +441,20 @@ extension Checkpointer {
             }
             try lock.check()
             let page = journal.page
-            if plan.status != nil { copy.place(in: page) }
+            if plan.status != nil { copy.placeIfPossible() }
             // The words of the header first: a process that sees the file finds them.
             var written = WrittenFile(draft.reading.status, replacing: plan.status, after: page)
             WrittenFile.noteChange(of: nil, in: page)
             written.store(in: page)
-            guard let (reading, isOverwritten) = try file.place(draft, over: plan.status, &copy) else { return nil }
+            guard let (reading, isOverwritten) = try file.place(draft, over: plan.status, &copy) else {
+                return nil
+            }
             if isOverwritten {
                 // Its times differ from those of the draft.
                 written.fingerprint = WrittenFile.fingerprint(of: reading.status)
                 written.store(in: page)
-                copy.noteOverwriting(in: page)
             } else if plan.status == nil {
-                copy.place(in: page)
+                copy.placeIfPossible()
             }
             WrittenFile.noteChange(of: reading.status, in: page)
             state.noteWritten(reading, editVersion: written.editVersion, plan.contents)
@@ -517,45 +510,34 @@ extension Checkpointer {
     private mutating func removeCopy() throws -> SettingsError? {
         try withExclusiveJournal { [file, lock] journal, _ in
             try lock.check()
-            return try CopyReplacement.removeCopy(in: file.directory(), journal.page)
+            return try LastGoodCopy(in: file.directory(), journal.page).remove()
         }
     }
 
     /// Replaces or removes a copy that could not be replaced together with the file, which is in place.
     ///
-    /// - Throws: ``OutdatedCopyError`` if the copy is still there.
-    private mutating func replaceOutdatedCopy(_ draft: SettingsFile.Draft) throws {
+    /// - Throws: ``SettingsError`` if the copy is still there.
+    private mutating func replaceOutdated(_ copy: inout LastGoodCopy, _ draft: SettingsFile.Draft) throws {
         do {
             // The new copy may need the space of the old one.
             if let error = try removeCopy() { return problems.append(error) }
         } catch {
-            let path = LastGoodCopy(directory: draft.directory, knownInode: 0).path
-            throw OutdatedCopyError(error: .outdatedCopy(path, because: file.writeError(error)))
+            throw SettingsError.outdatedCopy(copy.path, because: file.writeError(error))
         }
+        defer { copy.discard() }
         do {
-            try placeCopy(of: draft)
+            // Not under the lock: this takes time in proportion to the file.
+            try copy.write(draft)
+            try withExclusiveJournal { [lock] journal, _ in
+                try lock.check()
+                copy.page = journal.page
+                try copy.place()
+            }
         } catch  where !FileHandle.isClosed(error) {
             var failure = file.writeError(error)
             failure.consequence =
                 "the settings file is written, but there is no last good copy of it until a later checkpoint succeeds"
             problems.append(failure)
-        }
-    }
-
-    /// Writes the copy after the settings file is in place.
-    private mutating func placeCopy(of draft: SettingsFile.Draft) throws {
-        var copy = LastGoodCopy(directory: draft.directory, knownInode: 0)
-        // Not under the lock: this takes time in proportion to the file.
-        let copyDraft = try copy.draft(draft.copy, like: draft.reading.status)
-        do {
-            try withExclusiveJournal { [lock] journal, _ in
-                try lock.check()
-                try copy.place(copyDraft)
-                copy.store(isOutdated: false, in: journal.page)
-            }
-        } catch {
-            draft.directory.discardDraft(copyDraft.name)
-            throw error
         }
     }
 }

@@ -4,27 +4,19 @@
 /// How long to wait for a lock.
 struct LockTimeouts {
     /// How long to wait while no other process makes progress.
-    var withoutProgress = FileLock.timeout
+    var withoutProgress = Duration.seconds(5)
     /// How long to wait without progress for a process that is known to run.
     ///
     /// It may be waiting for a slow disk.
-    var withSlowHolder = FileLock.slowTimeout
+    var withSlowHolder = FileLock.longestWait
 }
 
 /// Locks a file, so that its writers in all processes take turns.
 ///
 /// The lock is an `flock`, which the system releases when its holder dies.
 enum FileLock {
-    /// How long to wait while no other process makes progress.
-    static let timeout = Duration.seconds(5)
-
-    /// How long to wait for a process that is known to run.
-    ///
-    /// It may be waiting for a slow disk.
-    static let slowTimeout = Duration.seconds(120)
-
     /// How long to wait in all, whatever progress there is: a process may show progress and never release the lock.
-    static let longestWait = slowTimeout
+    static let longestWait = Duration.seconds(120)
 
     /// How time passes while a process waits.
     struct Clock {
@@ -36,8 +28,6 @@ enum FileLock {
     /// The wait between two attempts, in seconds.
     private static let shortestPause = 0.000_02
     private static let longestPause = 0.002
-    /// How many times longer to wait for a process that runs and has not announced that it holds the lock.
-    private static let unannouncedFactor = 6
     /// The longest time that one pause counts for.
     private static let longestCountedPause = Duration.milliseconds(100)
 
@@ -50,11 +40,8 @@ enum FileLock {
     ///   - path: The path of the locked file.
     ///   - timeout: How long to wait without progress.
     ///   - clock: The clock to use.
-    ///   - holder: Returns the process that has announced that it holds the lock and is slow.
-    ///   - unannounced: Returns another process that is known to hold the lock. While it runs, it is given some more time: a
-    ///     busy machine may have interrupted it just before its announcement, or just after the end of it. It is asked after a
-    ///     long wait.
-    ///   - name: Returns the process to name in the error, if `holder` and `unannounced` return none.
+    ///   - holder: Returns the process that holds the lock and may be slow. It is asked after a long wait.
+    ///   - name: Returns the process to name in the error, if `holder` returns none.
     ///   - progress: Returns a number that changes when another process makes progress.
     ///   - attempt: Returns whether the lock was acquired.
     /// - Throws: The error of an attempt, or ``SettingsError`` if another process does not release the lock.
@@ -63,7 +50,6 @@ enum FileLock {
         _ timeout: LockTimeouts = LockTimeouts(),
         clock: Clock = Clock(),
         holder: () -> LockHolder? = { nil },
-        unannounced: () -> LockHolder? = { nil },
         name: () -> LockHolder? = { nil },
         progress: () -> UInt64 = { 0 },
         attempt: () throws -> Bool
@@ -72,7 +58,6 @@ enum FileLock {
         // may have been paused as well.
         var (waited, withoutProgress) = (Duration.zero, Duration.zero)
         let (timeout, slowTimeout) = (timeout.withoutProgress, timeout.withSlowHolder)
-        let unannouncedTimeout = min(timeout * unannouncedFactor, slowTimeout)
         var pause = shortestPause
         var state = progress()
         while try !attempt() {
@@ -83,11 +68,9 @@ enum FileLock {
                 (state, withoutProgress, pause) = (newState, .zero, shortestPause)
             }
             if withoutProgress >= timeout {
-                let isSlow =
-                    withoutProgress < slowTimeout && holder()?.mayBeRunning == true
-                    || withoutProgress < unannouncedTimeout && unannounced()?.mayBeRunning == true
-                guard isSlow else {
-                    let process = (holder() ?? unannounced() ?? name())?.visibleProcess
+                let holder = holder()
+                guard withoutProgress < slowTimeout, holder?.mayBeRunning == true else {
+                    let process = (holder ?? name())?.visibleProcess
                     throw SettingsError.lockTimedOut(path, after: withoutProgress, process: process)
                 }
             }
@@ -98,22 +81,6 @@ enum FileLock {
             waited += elapsed
             withoutProgress += elapsed
             pause = min(pause * 2, longestPause)
-        }
-    }
-
-    /// Releases a lock, even if the first attempt fails.
-    ///
-    /// Closing the file is not enough, because its mapping retains the lock. The system never refuses to unlock a lock
-    /// that is held.
-    static func release(_ file: FileHandle, _ system: SystemCalls) {
-        do {
-            try system.unlock(file)
-        } catch {
-            do {
-                try SystemCalls().unlock(file)
-            } catch {
-                // There was no lock.
-            }
         }
     }
 }

@@ -3,57 +3,130 @@
 /// The copy of the settings file that is used when the file cannot be read: `settings.json.last-good`.
 ///
 /// A checkpoint replaces it together with the file. An outdated copy must not remain: it contains values that were removed,
-/// and a new process would use them if the file were missing.
+/// and a new process would use them if the file were missing. A copy that cannot be written does not prevent the checkpoint.
 package struct LastGoodCopy {
-    let directory: SettingsDirectory
-    /// The inode of the copy that this library wrote last, from the journal's header; 0 when it is unknown.
-    var knownInode: UInt64
+    private let directory: SettingsDirectory
+    /// The header of the journal, which has the inode of the copy that this library wrote last, and whether it is outdated.
+    ///
+    /// It is written under the journal's lock. A commit may replace the journal.
+    var page: SharedPage
+    /// A new copy that has not replaced the old one yet.
+    private var draft: (file: FileHandle, name: FilePath)?
+    /// The old copy.
+    ///
+    /// While it is open, the system does not free its space, which may wait for the disk. That must not happen under the
+    /// journal's lock.
+    private var old: FileHandle?
 
     private var system: SystemCalls { directory.system }
-    fileprivate var name: FilePath { directory.name.adding(SettingsFile.lastGoodSuffix) }
+    private var name: FilePath { directory.name.adding(SettingsFile.lastGoodSuffix) }
 
     var path: FilePath { directory.handle.path.appending(name) }
 
-    /// A new copy that has not replaced the old one yet.
-    typealias Draft = (file: FileHandle, name: FilePath)
+    init(in directory: SettingsDirectory, _ page: SharedPage) {
+        (self.directory, self.page) = (directory, page)
+    }
 
-    /// Writes a new copy beside the old one.
+    /// Whether the copy has values that were replaced or removed since, according to a header.
+    package static func isOutdated(in page: SharedPage) -> Bool { page[JournalHeader.lastGoodConditionWord] == 2 }
+
+    /// Writes a new copy beside the old one, if that is possible.
+    ///
+    /// Otherwise the old copy is removed at the end, and the error of that is the one to report.
+    mutating func prepare(for new: SettingsFile.Draft) {
+        do {
+            old = try directory.openSibling(name, OpenFlags.readOnly)
+        } catch {
+            // Then the rename may wait for the disk.
+        }
+        do {
+            try write(new)
+        } catch {
+            // There is no draft to put in place.
+        }
+    }
+
+    /// Closes the old copy, whose space may be needed.
+    mutating func closeOld() {
+        old = nil
+    }
+
+    /// Writes a new copy beside the old one, with the owner and the permissions of the settings file.
     ///
     /// - Parameters:
-    ///   - bytes: The contents of the settings file, as they are written anew.
-    ///   - model: The settings file, whose owner and permissions the copy receives.
+    ///   - new: The draft of the settings file.
     ///   - isSynchronized: Whether to wait for the disk.
-    /// - Returns: The draft.
     /// - Throws: ``SystemError``, or ``SettingsError`` when the file in the copy's place is not a copy.
-    func draft(_ bytes: [UInt8], like model: FileStatus, isSynchronized: Bool = false) throws -> Draft {
+    mutating func write(_ new: SettingsFile.Draft, isSynchronized: Bool = false) throws {
         guard try isOwn else { throw SettingsError.foreignSibling(path) }
-        let draft = try directory.writeDraft(bytes, like: model, isSynchronized: isSynchronized)
+        let draft = try directory.writeDraft(new.copy, like: new.reading.status, isSynchronized: isSynchronized)
         // When a rename replaces a file, ext4 first allocates the space of the new one. That may wait for the disk, so it
         // must not happen under the journal's lock.
         if !isSynchronized { system.startWriting(draft.file) }
-        return draft
+        self.draft = draft
     }
 
-    /// Replaces the copy by a draft.
-    mutating func place(_ draft: Draft) throws {
-        guard try directory.holds(draft.file, as: draft.name) else {
-            throw SystemError(call: .rename, path: draft.file.path, number: Errno.noSuchFileOrDirectory)
+    /// Replaces the copy by the draft.
+    ///
+    /// The caller holds the journal's lock.
+    func place() throws {
+        guard let draft, try directory.holds(draft.file, as: draft.name) else {
+            throw SystemError(call: .rename, path: path, number: Errno.noSuchFileOrDirectory)
         }
         try system.rename(draft.name, to: name, in: directory.handle)
-        knownInode = try system.status(of: draft.file).inode
+        page[JournalHeader.lastGoodWord] = try system.status(of: draft.file).inode
+        page[JournalHeader.lastGoodConditionWord] = 0
+    }
+
+    /// Replaces the copy by the draft, or notes in the header that the copy is outdated.
+    ///
+    /// The caller holds the journal's lock.
+    func placeIfPossible() {
+        do {
+            try place()
+        } catch {
+            page[JournalHeader.lastGoodConditionWord] = 2
+            discard()
+        }
+    }
+
+    /// Writes the copy to the disk before the settings file is overwritten.
+    ///
+    /// The caller holds the journal's lock.
+    ///
+    /// - Parameter new: The draft of the settings file.
+    /// - Throws: ``SystemError``, or ``SettingsError`` if another file is in the place of the copy.
+    mutating func placeBeforeOverwriting(_ new: SettingsFile.Draft) throws {
+        try write(new, isSynchronized: true)
+        try place()
+        // The name is needed on the disk as well: the copy is the only valid file if the power fails during the write.
+        try directory.synchronize()
+    }
+
+    /// Removes the draft, if it was not put in place.
+    func discard() {
+        if let draft { directory.discardDraft(draft.name) }
     }
 
     /// Removes the copy, if there is one.
     ///
-    /// - Throws: ``SystemError``, or ``SettingsError`` when the file in the copy's place is not a copy.
-    mutating func remove() throws {
-        guard try isOwn else { throw SettingsError.foreignSibling(path) }
+    /// The settings file and the journal contain all values. The caller holds the journal's lock.
+    ///
+    /// - Returns: The error to report when the file in the copy's place is not a copy. No process uses such a file.
+    /// - Throws: ``SystemError``, or ``SettingsError`` when the copy is still there.
+    func remove() throws -> SettingsError? {
+        var foreign: SettingsError?
         do {
+            guard try isOwn else { throw SettingsError.foreignSibling(path) }
             try system.unlink(name, in: directory.handle)
-        } catch  where error.number == Errno.noSuchFileOrDirectory {
-            // There is no copy.
+            page[JournalHeader.lastGoodWord] = 0
+        } catch let error as SystemError where error.number == Errno.noSuchFileOrDirectory {
+            page[JournalHeader.lastGoodWord] = 0
+        } catch let error as SettingsError where [.untrustedFile, .malformedFile].contains(error.code) {
+            foreign = error
         }
-        knownInode = 0
+        page[JournalHeader.lastGoodConditionWord] = 0
+        return foreign
     }
 
     /// Removes permissions that the settings file does not have from the copy.
@@ -67,6 +140,7 @@ package struct LastGoodCopy {
     /// Such a copy is JSON in the form that the library writes, or the remains of one after a power loss.
     private var isOwn: Bool {
         get throws {
+            let knownInode = page[JournalHeader.lastGoodWord]
             if knownInode != 0, let status = try system.linkStatus(at: name, in: directory.handle),
                 status.isRegular, status.inode == knownInode
             {
@@ -88,47 +162,19 @@ package struct LastGoodCopy {
 // MARK: - Reading
 
 extension SettingsFile {
-    /// Reads the last good copy, for when the file cannot be read.
-    func readLastGood() throws -> [String: StoredValue]? {
-        try openLastGood().map { try read($0, .strict).contents }
-    }
-
-    /// Reads the last good copy, unless it is already known.
+    /// Reads the last good copy.
     ///
-    /// - Parameter known: The copy that was read last. While it does not change, it is not read again. It becomes `nil` when
-    ///   there is no copy.
-    /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
-    func readLastGood(_ known: inout Reading?) throws {
-        guard let handle = try openLastGood() else {
-            known = nil
-            return
-        }
-        if try known?.status != system.status(of: handle) { known = try read(handle, .strict) }
-    }
-
-    /// Returns the last good values that the next copy has to retain.
+    /// It is used instead of what cannot be read, which is what is reported.
     ///
-    /// A value is retained while the unusable value that was copied with it is stored.
-    ///
-    /// - Parameters:
-    ///   - contents: The contents of the next copy.
-    ///   - changed: The keys whose values have changed since the last copy.
-    ///   - directory: The directory of the settings file.
-    /// - Returns: The values, by key.
-    /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
-    private func retainedLastGood(
-        in contents: [String: StoredValue],
-        _ changed: Set<String>,
-        _ directory: SettingsDirectory
-    ) throws -> [String: StoredValue] {
-        guard let handle = try openLastGood(in: directory) else { return [:] }
-        let start = SettingsFileText.startOfLastGood
-        // Usually there are none. Then the copy need not be read.
-        guard try system.contents(of: handle, in: 0..<start.count) == start else { return [:] }
-        let copy = try read(handle, .strict)
-        return copy.lastGood.filter { key, _ in
-            // It may have had another value in between.
-            !changed.contains(key) && copy.contents[key] != nil && copy.contents[key] == contents[key]
+    /// - Parameter known: The copy that was read last, which is not read again while it does not change.
+    /// - Returns: The copy; `nil` when there is none that can be read.
+    func readLastGood(known: Reading? = nil) -> Reading? {
+        do {
+            guard let handle = try openLastGood() else { return nil }
+            if let known, try known.status == system.status(of: handle) { return known }
+            return try read(handle, .strict)
+        } catch {
+            return nil
         }
     }
 
@@ -148,7 +194,16 @@ extension SettingsFile {
         }
     }
 
-    /// The last good values for the next copy: those that this process knows, and those that other processes have noted.
+    /// Returns the last good values for the next copy: those that this process knows, and those of the last copy.
+    ///
+    /// A value of the last copy is retained while the unusable value that was copied with it is stored.
+    ///
+    /// - Parameters:
+    ///   - known: The values that this process knows.
+    ///   - contents: The contents of the next copy.
+    ///   - changed: The keys whose values have changed since the last copy.
+    ///   - directory: The directory of the settings file.
+    /// - Returns: The values, by key.
     func allLastGood(
         _ known: [String: StoredValue],
         in contents: [String: StoredValue],
@@ -156,123 +211,19 @@ extension SettingsFile {
         _ directory: SettingsDirectory
     ) -> [String: StoredValue] {
         do {
-            return try retainedLastGood(in: contents, changed, directory).merging(known) { $1 }
+            guard let handle = try openLastGood(in: directory) else { return known }
+            let start = SettingsFileText.startOfLastGood
+            // Usually there are none. Then the copy need not be read.
+            guard try system.contents(of: handle, in: 0..<start.count) == start else { return known }
+            let copy = try read(handle, .strict)
+            let retained = copy.lastGood.filter { key, _ in
+                // It may have had another value in between.
+                !changed.contains(key) && copy.contents[key] != nil && copy.contents[key] == contents[key]
+            }
+            return retained.merging(known) { $1 }
         } catch {
             // A copy that cannot be read is replaced, or the error of that is reported.
             return known
         }
-    }
-}
-
-// MARK: - The journal's header
-
-extension LastGoodCopy {
-    /// Whether the copy has values that were replaced or removed since, according to a header.
-    package static func isOutdated(in page: SharedPage) -> Bool { page[JournalHeader.lastGoodConditionWord] == 2 }
-
-    /// Writes the copy's inode, and whether it is outdated, into the header of a journal.
-    ///
-    /// The caller holds the journal's lock.
-    func store(isOutdated: Bool, in page: SharedPage) {
-        page[JournalHeader.lastGoodWord] = knownInode
-        page[JournalHeader.lastGoodConditionWord] = isOutdated ? 2 : 0
-    }
-}
-
-// MARK: - In a checkpoint
-
-/// The last good copy during a checkpoint, which replaces it together with the settings file.
-///
-/// A copy that cannot be written does not prevent the checkpoint.
-struct CopyReplacement {
-    private var copy: LastGoodCopy
-    private var draft: LastGoodCopy.Draft?
-    /// Whether an outdated copy is in place, because the new one could not be written or renamed.
-    private(set) var isOutdated = false
-    /// The old copy.
-    ///
-    /// While it is open, the system does not free its space, which may wait for the disk. That must not happen under the
-    /// journal's lock.
-    private var old: FileHandle?
-
-    /// Writes the new copy beside the old one.
-    ///
-    /// - Parameters:
-    ///   - draft: The draft of the settings file.
-    ///   - page: The header of the journal.
-    init(for draft: SettingsFile.Draft, _ page: SharedPage) {
-        copy = LastGoodCopy(directory: draft.directory, knownInode: page[JournalHeader.lastGoodWord])
-        do {
-            old = try copy.directory.openSibling(copy.name, OpenFlags.readOnly)
-        } catch {
-            // Then the rename may wait for the disk.
-            old = nil
-        }
-        do {
-            self.draft = try copy.draft(draft.copy, like: draft.reading.status)
-        } catch {
-            // The old copy is removed at the end, and the error of that is the one to report.
-            isOutdated = true
-        }
-    }
-
-    /// Closes the old copy, whose space may be needed.
-    mutating func closeOld() {
-        old = nil
-    }
-
-    /// Puts the new copy in place, and notes in the header whether that has succeeded.
-    mutating func place(in page: SharedPage) {
-        guard let draft else { return copy.store(isOutdated: true, in: page) }
-        do {
-            try copy.place(draft)
-            copy.store(isOutdated: false, in: page)
-        } catch {
-            isOutdated = true
-            copy.store(isOutdated: true, in: page)
-            discard()
-        }
-    }
-
-    /// Writes the copy to the disk before the settings file is overwritten.
-    ///
-    /// - Parameter draft: The draft of the settings file.
-    /// - Throws: ``SystemError``, or ``SettingsError`` if another file is in the place of the copy.
-    mutating func placeBeforeOverwriting(_ draft: SettingsFile.Draft) throws {
-        try copy.place(copy.draft(draft.copy, like: draft.reading.status, isSynchronized: true))
-        // The name is needed on the disk as well: the copy is the only valid file if the power fails during the write.
-        try draft.directory.synchronize()
-    }
-
-    /// Notes in the header that the copy was written before the settings file was overwritten.
-    mutating func noteOverwriting(in page: SharedPage) {
-        isOutdated = false
-        copy.store(isOutdated: false, in: page)
-    }
-
-    /// Removes the draft, if it was not put in place.
-    func discard() {
-        if let draft { copy.directory.discardDraft(draft.name) }
-    }
-
-    /// Removes the copy.
-    ///
-    /// The settings file and the journal contain all values. The caller holds the journal's lock.
-    ///
-    /// - Parameters:
-    ///   - directory: The directory of the settings file.
-    ///   - page: The header of the journal.
-    /// - Returns: The error to report when the file in the copy's place is not a copy. No process uses such a file.
-    /// - Throws: ``SystemError``, or ``SettingsError`` when the copy is still there.
-    static func removeCopy(in directory: SettingsDirectory, _ page: SharedPage) throws -> SettingsError? {
-        var copy = LastGoodCopy(directory: directory, knownInode: page[JournalHeader.lastGoodWord])
-        do {
-            try copy.remove()
-        } catch let error as SettingsError where [.untrustedFile, .malformedFile].contains(error.code) {
-            copy.store(isOutdated: false, in: page)
-            return error
-        }
-        copy.store(isOutdated: false, in: page)
-        return nil
     }
 }

@@ -11,8 +11,6 @@
 struct WrittenFile: Equatable {
     /// The fingerprint of the file.
     var fingerprint: UInt64
-    /// The fingerprint of the previous file, including the time of its last change; 0 when there was none.
-    var replaced: UInt64
     /// Changes whenever a checkpoint includes an edit.
     ///
     /// Files of one version differ only by records of the journal.
@@ -31,18 +29,9 @@ struct WrittenFile: Equatable {
         return max(checksum.value, 1)
     }
 
-    /// Returns a number that also changes when only the times of the file change.
-    static func fingerprintWithChange(of status: FileStatus?) -> UInt64 {
-        guard let status else { return 0 }
-        var checksum = Checksum(salt: fingerprint(of: status))
-        checksum.add(lastChange(of: status))
-        return max(checksum.value, 1)
-    }
-
     /// Creates the description of a draft that a checkpoint is about to put in place of the file that it is based on.
     init(_ status: FileStatus, replacing old: FileStatus?, after page: SharedPage) {
         fingerprint = Self.fingerprint(of: status)
-        replaced = Self.fingerprintWithChange(of: old)
         if let last = WrittenFile(in: page), last.isUnchanged(old, in: page) {
             editVersion = last.editVersion
         } else {
@@ -53,9 +42,8 @@ struct WrittenFile: Equatable {
     /// Reads the description from a journal's header; `nil` when there is none, or while another process changes the
     /// words.
     init?(in page: SharedPage) {
-        let words = (0..<3).map { page[Self.firstWord + $0] }
-        (fingerprint, replaced, editVersion) = (words[0], words[1], words[2])
-        guard fingerprint != 0, page[Self.firstWord + 3] == checksum else { return nil }
+        (fingerprint, editVersion) = (page[JournalHeader.writtenFileWord], page[JournalHeader.writtenFileWord + 1])
+        guard fingerprint != 0, page[JournalHeader.writtenFileWord + 2] == checksum else { return nil }
     }
 
     /// Whether a file is the one that was put in place, and neither its contents nor its times have changed since.
@@ -67,7 +55,7 @@ struct WrittenFile: Equatable {
 
     /// When the file that a header names was changed last, in nanoseconds since 1970; at most 2 for a file that is missing, or is
     /// being put in place.
-    static func change(in page: SharedPage) -> UInt64 { page[changeWord] }
+    static func change(in page: SharedPage) -> UInt64 { page[JournalHeader.writtenChangeWord] }
 
     /// Whether a file is unchanged, with the time of the last change that was read before.
     func isUnchanged(_ status: FileStatus?, since change: UInt64) -> Bool {
@@ -76,10 +64,8 @@ struct WrittenFile: Equatable {
 
     /// Notes the last change of the file, which is its rename.
     static func noteChange(of status: FileStatus?, in page: SharedPage) {
-        page[changeWord] = status.map { lastChange(of: $0) } ?? 0
+        page[JournalHeader.writtenChangeWord] = status.map { lastChange(of: $0) } ?? 0
     }
-
-    private static let changeWord = JournalHeader.writtenChangeWord
 
     /// The time of the last change of a file as a number.
     ///
@@ -93,16 +79,14 @@ struct WrittenFile: Equatable {
     ///
     /// The caller holds the journal's lock.
     func store(in page: SharedPage) {
-        for (offset, word) in [fingerprint, replaced, editVersion, checksum].enumerated() {
-            page[Self.firstWord + offset] = word
+        for (offset, word) in [fingerprint, editVersion, checksum].enumerated() {
+            page[JournalHeader.writtenFileWord + offset] = word
         }
     }
 
-    private static let firstWord = JournalHeader.writtenFileWord
-
     private var checksum: UInt64 {
         var checksum = Checksum(salt: 0)
-        for word in [fingerprint, replaced, editVersion] { checksum.add(word) }
+        for word in [fingerprint, editVersion] { checksum.add(word) }
         return checksum.value
     }
 }
@@ -161,7 +145,7 @@ struct LastCheckpoint {
                 let status = try file.system.linkStatus(at: path)
                 guard status?.inode == lastGoodInode else { return nil }
             }
-            return try file.readLastGood()
+            return file.readLastGood()?.contents
         } catch {
             // Without a copy, a value that differs counts as edited.
             return nil

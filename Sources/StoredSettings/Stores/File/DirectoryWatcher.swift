@@ -40,7 +40,9 @@ final class DirectoryWatcher: Sendable {
         }
 
         deinit {
+            #if os(Linux)
             watcher.remove(id, from: number)
+            #endif
         }
     }
 
@@ -97,7 +99,8 @@ final class DirectoryWatcher: Sendable {
         _ system: SystemCalls,
         handler: @escaping Handler
     ) throws(SystemError) -> Watch {
-        try state.withLock { state throws(SystemError) in
+        #if os(Linux)
+        return try state.withLock { state throws(SystemError) in
             let queue: FileHandle
             if let open = state.queue, open.isOpen {
                 queue = open
@@ -110,8 +113,13 @@ final class DirectoryWatcher: Sendable {
             state.subscriptions[number, default: [:]][state.lastID] = Subscription(names: names, handler: handler)
             return Watch(number: number, id: state.lastID, watcher: self)
         }
+        #else
+        // Then the file is polled.
+        throw SystemError(call: .watch, path: path, number: Errno.noFunction)
+        #endif
     }
 
+    #if os(Linux)
     /// Opens a queue, and starts the thread that waits for its events.
     ///
     /// - Parameters:
@@ -183,4 +191,5 @@ final class DirectoryWatcher: Sendable {
         WorkScheduler.shared.startThreadIfStarved()
         for (handler, isChanged) in calls { handler(isChanged) }
     }
+    #endif
 }

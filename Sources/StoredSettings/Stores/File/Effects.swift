@@ -86,11 +86,6 @@ extension FileStore {
         startMissingThreads()
     }
 
-    /// The delay until a suite is watched, in seconds.
-    ///
-    /// A short command must not spend time on a watch.
-    private static let timeUntilWatch = 1.0
-
     /// Looks at the file again when a program that was writing it should have finished.
     private func lookAgain() {
         WorkScheduler.shared.after(SettingsFileState.settlingTime) { [weak self] in
@@ -109,7 +104,9 @@ extension FileStore {
             if let watch = peek({ $0.watch }), watch.isUnwatched { watch.arm() }
             storeVersion.mustLook()
             // Under the state lock: a subscriber that is added later finds that a look is due.
-            if peek({ $0.isTransientFailure || storeVersion.needsChanges.load(ordering: .acquiring) }) { look() }
+            if peek({ $0.isTransientFailure || storeVersion.needsChanges.load(ordering: .acquiring) }) {
+                look()
+            }
         }
     }
 
@@ -129,7 +126,7 @@ extension FileStore {
     /// Watches the file after the suite has been open for a while.
     private func watchLater() {
         guard schedule.isActive else { return }
-        WorkScheduler.shared.after(Self.timeUntilWatch) { [weak self] in self?.startWatching() }
+        WorkScheduler.shared.after(PathWatch.delay) { [weak self] in self?.startWatching() }
     }
 
     /// Schedules a commit that recovers the journal.

@@ -4,14 +4,6 @@
 
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The store of a suite in a JSON file that people can read and edit, and that any number of processes share.
 ///
 /// A commit appends one record to the journal beside the file. A little later, a checkpoint writes the journal into the
@@ -33,10 +25,8 @@ final class FileStore: LimitedStore, RecoveringStore {
     let reloader = Locked<Void>(())
     let storeVersion = StoreVersion(isLooking: true)
     let schedule: CheckpointSchedule
-    /// How long an explicit checkpoint waits for a process that makes no progress.
-    let lockTimeout: Duration
-    /// How long a commit waits for the journal's lock.
-    let writeTimeouts: LockTimeouts
+    /// How long a commit waits for the journal's lock, and an explicit checkpoint for another one.
+    let timeouts: LockTimeouts
     /// The last good copy as it was read for an unusable value.
     let lastGoodCopy = Locked<SettingsFile.Reading?>(nil)
     private let isClosing = ScheduledFlag()
@@ -51,18 +41,15 @@ final class FileStore: LimitedStore, RecoveringStore {
     ///   - checkpointsInBackground: Whether a checkpoint writes the file automatically, a little after the last set.
     ///   - journalBound: The length of the journal, in bytes, above which a checkpoint is due at once. After it, the
     ///     journal is shortened even if new records have been appended.
-    ///   - lockTimeout: How long an explicit checkpoint waits for a process that makes no progress.
-    ///   - writeTimeouts: How long a commit waits for the journal's lock.
+    ///   - timeouts: How long a commit waits for the journal's lock, and an explicit checkpoint for another one.
     init(
         path: FilePath,
         system: SystemCalls = SystemCalls(),
         checkpointsInBackground: Bool = true,
         journalBound: Int = 1 << 22,
-        lockTimeout: Duration = FileLock.timeout,
-        writeTimeouts: LockTimeouts = LockTimeouts()
+        timeouts: LockTimeouts = LockTimeouts()
     ) {
-        self.writeTimeouts = writeTimeouts
-        self.lockTimeout = lockTimeout
+        self.timeouts = timeouts
         file = SettingsFile(path: path, system: system)
         schedule = CheckpointSchedule(isActive: checkpointsInBackground, journalBound: journalBound)
         state = Locked(FileStoreState(file, storeVersion, schedule))
@@ -218,11 +205,10 @@ extension FileStore {
             let result = try withWriter { failure in
                 // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
                 if let failure, failure.time > begin { throw failure.error }
-                let locker = JournalLocker(self, timeout: writeTimeouts, mustBeTrusted: mustBeTrusted)
-                let (journal, (contents, version, unknown)) = try locker.lock(&failure, &effects) {
-                    ($0.contents, $0.version, $0.unknownContents)
-                }
+                let locker = JournalLocker(self, timeout: timeouts, mustBeTrusted: mustBeTrusted)
+                let journal = try locker.lock(&failure, &effects)
                 defer { journal.unlock() }
+                let (contents, version, unknown) = peek { ($0.contents, $0.version, $0.unknownContents) }
                 if let unknown, !isBlind { throw unknown }
                 var transaction = StoreTransaction(base: consume contents)
                 let result = try body(&transaction)
@@ -344,14 +330,9 @@ extension FileStore {
 extension FileStore {
     func copiedValues() -> CopiedValues? {
         let newer = peek { Set($0.journal.journaled.keys) }
-        do {
-            return try lastGoodCopy.withLock { known in
-                try file.readLastGood(&known)
-                return known.map { CopiedValues(contents: $0.contents, lastGood: $0.lastGood, newer: newer) }
-            }
-        } catch {
-            // Then there is no earlier value on the disk. The unusable value is reported.
-            return nil
+        return lastGoodCopy.withLock { known in
+            known = file.readLastGood(known: known)
+            return known.map { CopiedValues(contents: $0.contents, lastGood: $0.lastGood, newer: newer) }
         }
     }
 }
@@ -362,7 +343,7 @@ extension FileStore {
 enum OpenStores {
     private static let stores = Locked(WeakTable<ObjectIdentifier, FileStore>())
 
-    private static let isWatchingExit = atexit { OpenStores.checkpointAll() } == 0
+    private static let isWatchingExit = SystemCalls.atExit { OpenStores.checkpointAll() }
 
     static func add(_ store: FileStore) {
         _ = isWatchingExit
@@ -409,37 +390,22 @@ extension FileStore {
     /// - Returns: The result, which the caller passes to ``finish(_:)``.
     /// - Throws: ``SettingsError`` if the record cannot be written. Nothing has changed then.
     func writeIfPossible(_ value: StoredValue?, forKey key: String) throws -> SingleWrite {
-        try withRecord(setting: key, to: value) { record, value in
-            try state.withLock { state in
-                // A holder that has died requires a recovery.
-                guard let journal = state.journalForRecords, try journal.lock.acquireIfFree() else {
-                    return .notPossible
-                }
-                defer { journal.unlock() }
-                return try append(record, setting: key, to: value, &state, journal)
-            }
-        }
-    }
-
-    private func withRecord(
-        setting key: String,
-        to value: StoredValue?,
-        _ body: (UnsafeMutableRawBufferPointer, StoredValue?) throws -> SingleWrite
-    ) throws -> SingleWrite {
         let value = value?.storedAsJSON
         do {
             var record = try JournalRecord.bytes(of: [StoreChange(key: key, old: nil, new: value)], epoch: 0, salt: 0)
-            return try record.withUnsafeMutableBytes { try body($0, value) }
+            return try record.withUnsafeMutableBytes { record in
+                try state.withLock { state in
+                    // A holder that has died requires a recovery.
+                    guard let journal = state.journalForRecords, try journal.lock.acquireIfFree() else {
+                        return .notPossible
+                    }
+                    defer { journal.unlock() }
+                    return try append(record, setting: key, to: value, &state, journal)
+                }
+            }
         } catch {
             throw file.writeError(error)
         }
-    }
-
-    /// Notes that the journal could not be locked in time, so that other threads need not wait as long again.
-    func note(_ error: any Error, as failure: inout LockFailure?) -> SettingsError {
-        let error = file.writeError(error)
-        if error.code == .lockTimedOut { failure = LockFailure(time: .now, error: error) }
-        return error
     }
 
     /// Notifies subscribers and other processes of a set, and schedules a checkpoint.
@@ -528,7 +494,9 @@ extension FileStoreState {
     /// Records a change with the observer, if that needs it.
     fileprivate func delivery(ofChange key: String, from old: StoredValue?, to new: StoredValue?) -> StoreDelivery? {
         // A removal ends what is known about earlier values.
-        guard new == nil || storeVersion.needsChanges.load(ordering: .acquiring), let observer else { return nil }
+        guard new == nil || storeVersion.needsChanges.load(ordering: .acquiring), let observer else {
+            return nil
+        }
         let change = StoreChange(key: key, old: old, new: new)
         var delivery = observer.record(StoreCommit(changes: [change], origin: .local))
         // The last reference to the observer must not be released under the lock.

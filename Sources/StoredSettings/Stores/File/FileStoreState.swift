@@ -203,7 +203,9 @@ extension FileStoreState {
         do {
             let status = try file.status()
             if status != nil { settings.missingSince = nil }
-            if try mustRead(status), !isMissingForNow(status), !adoptWrittenFile(status) { reload = reload ?? .file }
+            if try mustRead(status), !isMissingForNow(status), !adoptWrittenFile(status) {
+                reload = reload ?? .file
+            }
         } catch {
             note(ReadFailure(error: file.readError(error, hasValues: settings.hasBase), isUnknown: true))
         }
@@ -238,15 +240,14 @@ extension FileStoreState {
 
     /// Accepts a file that a checkpoint has put in place, without reading it.
     ///
-    /// - Returns: Whether its contents are known. It was made of the file that was read last, or of a file that differs
-    ///   from it only by records of the journal, and all those records have been replayed.
+    /// - Returns: Whether its contents are known. It differs from the file that was read last only by records of the journal, and
+    ///   all those records have been replayed.
     private mutating func adoptWrittenFile(_ status: FileStatus?) -> Bool {
         guard isOpened, reload == nil, settings.failure == nil, let page = journal.journal?.page,
             // A file that was put in place has another inode than the file that was read. The same inode means an edit.
             let reading = settings.reading, reading.isCertain, status?.isSameFile(as: reading.status) == false,
             let written = WrittenFile(in: page), written.isUnchanged(status, in: page),
             written.editVersion == settings.editVersion
-                || written.replaced == WrittenFile.fingerprintWithChange(of: reading.status)
         else { return false }
         // After the header's words were read: the records that the file contains were published before them.
         replayJournal()
@@ -310,7 +311,7 @@ extension FileStoreState {
             }
             guard isNew else { return }
             if isEmptyAndCleared { try current.copyPermissions(of: status) }
-            try LastGoodCopy(directory: file.directory(), knownInode: 0).narrowPermissions(to: status)
+            try LastGoodCopy(in: file.directory(), current.page).narrowPermissions(to: status)
         } catch let error as SettingsError where error.code == .untrustedFile {
             // The file is not the last good copy.
         } catch {
@@ -397,7 +398,9 @@ extension FileStoreState {
         }
         // Another epoch has begun, or the file contains an older copy or another journal.
         let newest = current.published
-        guard newest.epoch == published.epoch, newest.end >= published.end, current.isAlive else { return false }
+        guard newest.epoch == published.epoch, newest.end >= published.end, current.isAlive else {
+            return false
+        }
         guard let (epoch, _) = current.current, epoch.epoch == position.epoch, epoch.checkpointed <= reading.end else {
             // A checkpoint has written these records to the file, and their space is in use again. The process that begins
             // the next epoch may not have published it yet.
@@ -602,7 +605,9 @@ extension FileStoreState {
             // The process that writes it takes it over with its next commit.
             let isLocked = old.isWritable
             let timeout = Duration.milliseconds(100)
-            if isLocked { try old.acquireLock(LockTimeouts(withoutProgress: timeout, withSlowHolder: timeout)) }
+            if isLocked {
+                try old.acquireLock(LockTimeouts(withoutProgress: timeout, withSlowHolder: timeout))
+            }
             defer { if isLocked { old.unlock() } }
             guard !old.isRetired else { return forgetStranded() }
             // A value that was set in the new journal is newer.
@@ -704,7 +709,9 @@ extension FileStoreState {
         if end > epoch.checkpointed {
             // Further records follow. They are moved only if the journal has become long, and they fit before their old
             // place.
-            guard Int(end) > schedule.journalBound, end - epoch.checkpointed < epoch.checkpointed / 2 else { return }
+            guard Int(end) > schedule.journalBound, end - epoch.checkpointed < epoch.checkpointed / 2 else {
+                return
+            }
             tail = journaledChanges
         } else if end == front {
             return

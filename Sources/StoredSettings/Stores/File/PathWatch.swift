@@ -19,14 +19,18 @@ final class PathWatch: Sendable {
     }
 
     private struct State {
-        var watches: [DirectoryWatcher.Watch] = []
-        /// Whether no event reports a change.
-        var isUnwatched = true
+        /// `nil` while no event reports a change.
+        var watches: [DirectoryWatcher.Watch]?
         /// Whether a thread handles events.
         var isBusy = false
         /// The event to handle: `nil` for none, otherwise whether more than the journal's records may have changed.
         var event: Bool?
     }
+
+    /// The delay until the files of a suite are watched, in seconds.
+    ///
+    /// A short command must not spend time on a watch.
+    static let delay = 1.0
 
     private let system: SystemCalls
     private let places: @Sendable () throws -> Places
@@ -56,7 +60,7 @@ final class PathWatch: Sendable {
     var isInherited: Bool { forks != Forks.count }
 
     /// Whether no event reports a change to this process.
-    var isUnwatched: Bool { isInherited || state.withLock { $0.isUnwatched } }
+    var isUnwatched: Bool { isInherited || state.withLock { $0.watches == nil } }
 
     /// Watches what the paths lead through now.
     ///
@@ -68,7 +72,7 @@ final class PathWatch: Sendable {
         let ended = arming.withLock { _ in
             let watches = watches()
             return state.withLock { state in
-                defer { (state.watches, state.isUnwatched) = (watches ?? [], watches == nil) }
+                defer { state.watches = watches }
                 return state.watches
             }
         }
@@ -188,7 +192,7 @@ private struct Walk {
                 continue
             }
             links += 1
-            guard links <= SettingsPath.mostLinks else { return nil }
+            guard links <= FilePath.mostLinks else { return nil }
             let target = try system.target(ofLink: next)
             if target.isAbsolute { directory = "/" }
             rest = target.components.filter { $0 != "." } + rest

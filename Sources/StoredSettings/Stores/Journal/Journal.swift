@@ -93,28 +93,23 @@ package final class Journal: Sendable {
             return (journal, false)
         }
         let model = try directory.model()
-        let file: FileHandle
         // Only a file that this process has created may be given to another user.
-        if let new = try directory.createSibling(
+        let new = try directory.createSibling(
             path.name,
             OpenFlags.readWrite,
             like: model?.writableByOwner,
             draftOf: path.name
-        ) {
-            file = new
-        } else {
-            guard let old = try directory.openSibling(path.name, OpenFlags.readWrite) else {
-                throw SystemError(call: .open, path: path, number: Errno.resourceTemporarilyUnavailable)
-            }
-            file = old
+        )
+        guard let file = try new ?? directory.openSibling(path.name, OpenFlags.readWrite) else {
+            throw SystemError(call: .open, path: path, number: Errno.resourceTemporarilyUnavailable)
         }
         try FileLock.wait(for: path) { try system.tryLock(file) }
         // Once it is initialized, the word in its header is the lock.
-        defer { FileLock.release(file, system) }
+        defer { system.unlock(file) }
         // Another process may have been faster.
         if let journal = try Journal.opened(file, isWritable: true, system) { return (journal, false) }
         let isCut = try isCut(file, system)
-        let bytes = JournalHeader.bytes(.first())
+        let bytes = JournalHeader.bytes(of: JournalHeader.words(.first()))
         // The magic number is last: without it, no process uses the file as a journal.
         try system.write(Array(bytes.dropFirst(8)), to: file, at: 8)
         try system.write(Array(bytes.prefix(8)), to: file)
@@ -263,7 +258,8 @@ extension Journal {
         guard status.identity == identity, status.linkCount <= 1, status.size >= JournalHeader.size else {
             return .elsewhere
         }
-        // Another program may have truncated the file. A smaller number only causes another allocation.
+        // Another program may have truncated the file, or it is a copy, or has lost its end with the power. A smaller number only
+        // causes another allocation.
         if isLocked, page[JournalHeader.allocatedWord] > UInt64(status.size) {
             page[JournalHeader.allocatedWord] = UInt64(status.size)
         }
@@ -343,7 +339,7 @@ extension Journal {
         if space == nil {
             do {
                 space = try RecordSpace(file, page, system)
-            } catch  where error.call == .map {
+            } catch {
                 // There may be no address space for the mapping.
             }
         }
@@ -367,7 +363,9 @@ extension Journal {
     /// - Throws: ``SystemError`` if the file would become too long.
     func end(of length: Int, from start: UInt32) throws(SystemError) -> UInt32 {
         let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: length))
-        guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: Errno.fileTooLarge) }
+        guard !isOverflow else {
+            throw SystemError(call: .write, path: file.path, number: Errno.fileTooLarge)
+        }
         return end
     }
 
@@ -524,7 +522,9 @@ extension Journal {
         let size = try system.status(of: file).size
         if size - Int(end) > Self.keptSize {
             // First, so that no process copies a record to space that no longer exists.
-            if page[JournalHeader.allocatedWord] > UInt64(end) { page[JournalHeader.allocatedWord] = UInt64(end) }
+            if page[JournalHeader.allocatedWord] > UInt64(end) {
+                page[JournalHeader.allocatedWord] = UInt64(end)
+            }
             try system.truncate(file, to: Int(end))
         } else {
             // Reading is cheaper than writing, and usually the space is clear. The partial record of a process that

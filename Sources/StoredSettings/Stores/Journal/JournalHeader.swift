@@ -61,17 +61,14 @@ package struct JournalEpoch: Equatable {
     /// Returns the first epoch of a new journal.
     ///
     /// Its number is random, so that readers of a previous journal notice it.
-    ///
-    /// - Parameter end: The end of the initial records.
-    /// - Returns: The epoch.
-    static func first(endingAt end: UInt32 = UInt32(JournalHeader.size)) -> JournalEpoch {
+    static func first() -> JournalEpoch {
         let start = UInt32(JournalHeader.size)
         return JournalEpoch(
             serial: 1,
             epoch: .random(in: 1...UInt32.max / 2),
             start: start,
             checkpointed: start,
-            firstEnd: end,
+            firstEnd: start,
             previousEnd: 0,
             previousCheckpointed: 0,
             salt: .random(in: 1 ... .max)
@@ -135,7 +132,7 @@ package enum JournalHeader {
     static let lastGoodWord = 14
     /// 2 while the last good copy is outdated.
     static let lastGoodConditionWord = 15
-    /// The four words of ``WrittenFile``.
+    /// The three words of ``WrittenFile``.
     static let writtenFileWord = 192
     /// The time of the written file's last change, in nanoseconds since 1970; 0 while it is being put in place.
     static let writtenChangeWord = 200
@@ -161,7 +158,7 @@ package enum JournalHeader {
     ///   - old: The journal that it replaces.
     ///   - position: The position up to which the old journal's records were taken over.
     /// - Returns: The words.
-    private static func words(
+    static func words(
         _ facts: JournalEpoch,
         replacing old: Journal? = nil,
         at position: JournalPosition? = nil
@@ -182,14 +179,9 @@ package enum JournalHeader {
         return words
     }
 
-    /// The bytes of a new journal's header.
-    static func bytes(
-        _ facts: JournalEpoch,
-        replacing old: Journal? = nil,
-        at position: JournalPosition? = nil
-    ) -> [UInt8] {
-        words(facts, replacing: old, at: position)
-            .flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
+    /// The bytes of words in the byte order of the file.
+    static func bytes(of words: [UInt64]) -> [UInt8] {
+        words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
     }
 
     /// Whether the bytes may be the remains of a new journal's header after a crash or a power loss: all words are 0,

@@ -84,35 +84,24 @@ package final class JournalLock: Sendable {
 // MARK: - Acquiring
 
 extension JournalLock {
-    private enum Attempt {
-        case done
-        case held
-        /// The system, or a test, does not let this process lock the journal now.
-        case refused
-    }
-
-    /// Tries to acquire the lock if it is free, or about to be, and no other process has waited for long.
+    /// Acquires the lock if it is free, or about to be, and no other process has waited for long.
+    ///
+    /// - Returns: Whether it is acquired.
+    /// - Throws: ``SystemError`` if the file cannot be locked.
     @inline(__always)
-    private func tryAcquire() throws(SystemError) -> Attempt {
-        do {
-            // No system call is made. A test can make this one fail like any other.
-            _ = try system.call(.lock, file.path) { 0 }
-        } catch  where error.number == Errno.resourceTemporarilyUnavailable {
-            return .refused
-        }
+    func acquireIfFree() throws(SystemError) -> Bool {
+        // No system call is made. A test can make this one fail like any other.
+        _ = try system.call(.lock, file.path) { 0 }
         var token = token.load(ordering: .relaxed)
-        if token == 0 {
-            guard let new = try claimToken() else { return .refused }
-            token = new
-        }
+        if token == 0 { token = try claimToken() }
         for _ in 0..<Self.spinCount {
             let word = page[JournalHeader.lockWord]
             guard word & Self.stateMask == 0 else { continue }
             let claim = page[JournalHeader.claimWord]
-            guard claim == 0 || claim & Self.tokenMask == token else { return .held }
-            if take(word, token: token, isAwaited: false) { return .done }
+            guard claim == 0 || claim & Self.tokenMask == token else { return false }
+            if take(word, token: token, isAwaited: false) { return true }
         }
-        return .held
+        return false
     }
 
     /// Acquires the lock.
@@ -121,7 +110,7 @@ extension JournalLock {
     /// - Returns: Whether the last holder may have died.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
     func acquire(_ timeout: LockTimeouts) throws -> Bool {
-        if case .done = try tryAcquire() { return false }
+        if try acquireIfFree() { return false }
         var turn = Turn()
         // The process that has announced that it holds the lock and waits for the disk.
         let slowHolder = { [page] in LockHolder(of: .journal, in: page) }
@@ -135,14 +124,6 @@ extension JournalLock {
             attempt: { try tryAcquire(&turn) }
         )
         return turn.isTakenOver
-    }
-
-    /// Acquires the lock if it is free, or about to be, and no other process has waited for long.
-    ///
-    /// - Returns: Whether it is acquired.
-    /// - Throws: ``SystemError`` if the file cannot be locked.
-    func acquireIfFree() throws(SystemError) -> Bool {
-        if case .done = try tryAcquire() { true } else { false }
     }
 
     /// Releases the lock.
@@ -177,7 +158,9 @@ extension JournalLock {
             return false
         }
         let claim = page[JournalHeader.claimWord]
-        if claim & Self.tokenMask == token { _ = page.exchange(claim, for: 0, inWord: JournalHeader.claimWord) }
+        if claim & Self.tokenMask == token {
+            _ = page.exchange(claim, for: 0, inWord: JournalHeader.claimWord)
+        }
         if page[JournalHeader.writerTokenWord] != token { recordHolder(token) }
         return true
     }
@@ -193,11 +176,11 @@ extension JournalLock {
     }
 
     /// Chooses a token that no other process has.
-    ///
-    /// - Returns: The token; `nil` if another process has it by chance.
-    private func claimToken() throws(SystemError) -> UInt64? {
-        let new = UInt64.random(in: 1...Self.tokenMask)
-        guard try system.tryLock(byteAt: Self.firstByte + Int(new), of: file) else { return nil }
+    private func claimToken() throws(SystemError) -> UInt64 {
+        var new: UInt64
+        repeat {
+            new = .random(in: 1...Self.tokenMask)
+        } while try !system.tryLock(byteAt: Self.firstByte + Int(new), of: file)
         identity.withLock { identity in
             if identity == nil { identity = .current }
         }
@@ -224,14 +207,7 @@ extension JournalLock {
 
     /// Tries to acquire the lock for a process that has slept.
     private func tryAcquire(_ turn: inout Turn) throws -> Bool {
-        switch try tryAcquire() {
-        case .done: return true
-        case .refused:
-            // The lock may be free all the same. Then sleeping until it is released would not sleep.
-            SystemCalls.sleep(seconds: 0.001)
-            return false
-        case .held: break
-        }
+        if try acquireIfFree() { return true }
         let token = token.load(ordering: .relaxed)
         let now = ContinuousClock.now
         if now - turn.start >= Self.starvationTime { claimNextTurn(token, since: turn.startTime) }
@@ -278,7 +254,9 @@ extension JournalLock {
         let word = page[JournalHeader.lockWord]
         guard word & Self.stateMask != 0 else { return }
         let awaited = word | Self.awaitedBit
-        guard word == awaited || page.exchange(word, for: awaited, inWord: JournalHeader.lockWord) else { return }
+        guard word == awaited || page.exchange(word, for: awaited, inWord: JournalHeader.lockWord) else {
+            return
+        }
         let claim = page[JournalHeader.claimWord]
         let hasClaimed = claim & Self.tokenMask == token.load(ordering: .relaxed)
         guard !hasClaimed || claim & Self.grantedBit == 0 else { return }
@@ -347,25 +325,20 @@ struct JournalLocker {
     /// - Parameters:
     ///   - failure: The last failure to lock the journal.
     ///   - effects: Receives what to do afterwards.
-    ///   - snapshot: Returns the part of the state that the caller needs.
-    /// - Returns: The journal, locked, and the part of its state.
+    /// - Returns: The journal, locked.
     /// - Throws: ``SettingsError`` if it cannot be locked or used.
-    func lock<Snapshot>(
-        _ failure: inout LockFailure?,
-        _ effects: inout Effects,
-        _ snapshot: (borrowing FileStoreState) -> Snapshot
-    ) throws -> (journal: Journal, snapshot: Snapshot) {
+    func lock(_ failure: inout LockFailure?, _ effects: inout Effects) throws -> Journal {
         do {
-            return try lock(&effects, snapshot)
+            return try lock(&effects)
         } catch {
-            throw store.note(error, as: &failure)
+            let error = store.file.writeError(error)
+            // Other threads need not wait as long again.
+            if error.code == .lockTimedOut { failure = LockFailure(time: .now, error: error) }
+            throw error
         }
     }
 
-    private func lock<Snapshot>(
-        _ effects: inout Effects,
-        _ snapshot: (borrowing FileStoreState) -> Snapshot
-    ) throws -> (journal: Journal, snapshot: Snapshot) {
+    private func lock(_ effects: inout Effects) throws -> Journal {
         var mustOpen = false
         for _ in 0..<Self.mostJournals {
             let journal = try writableJournal(mustOpen: mustOpen, &effects)
@@ -378,16 +351,18 @@ struct JournalLocker {
             }
             try journal.acquireLock(timeout)
             // A process that recorded itself as the holder was killed before it released the lock.
-            if LockHolder(of: .journal, in: journal.page) != nil { LockHolder.remove(as: .journal, from: journal.page) }
+            if LockHolder(of: .journal, in: journal.page) != nil {
+                LockHolder.remove(as: .journal, from: journal.page)
+            }
             do {
                 // The path may lead to another file by now, which later writers lock instead.
                 let place = try journal.place(at: store.peek { $0.journal.path }, isLocked: true)
                 mustOpen = place == .elsewhere
                 // Another file would meet the same shortage.
                 if mustOpen { try journal.checkSpace() }
-                if let result = try recover(journal, place, &effects, snapshot) {
-                    if result.journal !== journal { journal.unlock() }
-                    return result
+                if let current = try recover(journal, place, &effects) {
+                    if current !== journal { journal.unlock() }
+                    return current
                 }
             } catch {
                 journal.unlock()
@@ -398,43 +373,26 @@ struct JournalLocker {
         throw SystemError(call: .open, path: file.path, number: Errno.resourceTemporarilyUnavailable)
     }
 
-    private enum Recovery<Snapshot> {
-        case done(Snapshot)
-        case mustReload
-        case elsewhere
-    }
-
     /// Replays all records of a locked journal, and recovers or replaces it.
     ///
     /// - Returns: The journal at the path, locked: another one if it was replaced. `nil` when this one is not at the
     ///   path.
-    private func recover<Snapshot>(
-        _ journal: Journal,
-        _ place: Journal.Place,
-        _ effects: inout Effects,
-        _ snapshot: (borrowing FileStoreState) -> Snapshot
-    ) throws -> (journal: Journal, snapshot: Snapshot)? {
+    private func recover(_ journal: Journal, _ place: Journal.Place, _ effects: inout Effects) throws -> Journal? {
         for attempt in 0..<Self.mostReloads {
-            let recovery = try store.withState(&effects) { state -> Recovery<Snapshot> in
+            let mustReload = try store.withState(&effects) { state -> Bool? in
                 guard !state.isClosed else { throw SettingsError.suiteFinished }
                 state.refresh(lookingAtFile: place == .elsewhere)
-                guard place != .elsewhere, state.journal.journal === journal else { return .elsewhere }
-                guard state.reload != .everything else { return .mustReload }
+                guard place != .elsewhere, state.journal.journal === journal else { return nil }
+                guard state.reload != .everything else { return true }
                 try state.recover(journal, isCut: place == .cut && attempt == 0)
                 state.journal.notePlace()
                 // Another process may have taken over the records that only this process knew of.
-                guard state.reload != .everything else { return .mustReload }
-                return .done(snapshot(state))
+                return state.reload == .everything
             }
-            switch recovery {
-            case .done(let snapshot):
-                return (try replaceIfDue(journal, &effects), snapshot)
-            case .mustReload:
-                // The result of this reload cannot become outdated: a process that changes the journal needs its lock.
-                FileReloader.run(.everything, store, &effects)
-            case .elsewhere:
-                return nil
-            }
+            guard let mustReload else { return nil }
+            guard mustReload else { return try replaceIfDue(journal, &effects) }
+            // The result of this reload cannot become outdated: a process that changes the journal needs its lock.
+            FileReloader.run(.everything, store, &effects)
         }
         throw SystemError(call: .read, path: file.path, number: Errno.resourceTemporarilyUnavailable)
     }

@@ -105,26 +105,25 @@ extension Journal {
         in directory: SettingsDirectory
     ) throws -> (name: FilePath, journal: Journal, epoch: JournalEpoch) {
         let system = directory.system
-        let name = old.file.path.name.randomDraft()
-        guard let file = try directory.createSibling(name, OpenFlags.readWrite | OpenFlags.nonBlocking) else {
-            throw SystemError(call: .open, path: directory.handle.path.appending(name), number: Errno.fileExists)
+        var epoch = JournalEpoch.first()
+        var record: [UInt8] = []
+        if !changes.isEmpty {
+            record = try JournalRecord.records(of: changes, epoch: epoch.epoch, salt: epoch.salt)
         }
+        epoch.firstEnd = try old.end(of: record.count, from: epoch.start)
+        // The first record follows the header.
+        let header = JournalHeader.words(epoch, replacing: old, at: position)
+        let bytes = JournalHeader.bytes(of: header) + record
+        let settings = try directory.status().flatMap { $0.isRegular ? $0 : nil }
+        var model = try system.status(of: old.file)
+        if let settings {
+            model = model.narrowed(to: settings)
+            // Only root can give the file to another user.
+            (model.owner, model.group) = (settings.owner, settings.group)
+        }
+        let base = old.file.path.name
+        let (file, name) = try directory.writeDraft(bytes, of: base, like: model, isSynchronized: false)
         do {
-            var epoch = JournalEpoch.first()
-            if !changes.isEmpty {
-                let record = try JournalRecord.records(of: changes, epoch: epoch.epoch, salt: epoch.salt)
-                epoch.firstEnd = try old.end(of: record.count, from: epoch.start)
-                try system.write(record, to: file, at: Int(epoch.start))
-            }
-            try system.write(JournalHeader.bytes(epoch, replacing: old, at: position), to: file)
-            let settings = try directory.status().flatMap { $0.isRegular ? $0 : nil }
-            var model = try system.status(of: old.file)
-            if let settings {
-                model = model.narrowed(to: settings)
-                // Only root can give the file to another user.
-                (model.owner, model.group) = (settings.owner, settings.group)
-            }
-            try system.copyPermissions(of: model, to: file)
             // If the group could not be copied.
             if let settings { _ = try system.narrowPermissions(of: file, to: settings) }
             try old.checkUsers(of: file, settings, in: directory)

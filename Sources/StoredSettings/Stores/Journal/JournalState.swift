@@ -160,7 +160,9 @@ struct JournalState {
     /// Most of its values are probably outdated then.
     func isTooLong(_ journal: Journal, bound: Int) -> Bool {
         let end = position.end
-        guard Int(end) > bound * 2, end >= replacingEnd, let epoch = journal.current?.epoch else { return false }
+        guard Int(end) > bound * 2, end >= replacingEnd, let epoch = journal.current?.epoch else {
+            return false
+        }
         return (end - epoch.start) / 2 > epoch.firstEnd - epoch.start
     }
 
@@ -223,7 +225,9 @@ struct JournalState {
 
     /// Notes values that are missing in an epoch because the process that began it did not know of them.
     mutating func strand(by epoch: JournalEpoch, value: (String) -> StoredValue?) {
-        guard epoch.previousEnd == 0, epoch.epoch == JournalPosition.epoch(after: position.epoch) else { return }
+        guard epoch.previousEnd == 0, epoch.epoch == JournalPosition.epoch(after: position.epoch) else {
+            return
+        }
         dropCheckpointed(upTo: epoch.previousCheckpointed)
         // A checkpoint in the new epoch may have written newer values.
         let checkpoint = epoch.checkpointed == epoch.start ? journal.flatMap { LastCheckpoint(through: $0) } : nil

@@ -17,13 +17,7 @@ package struct LockHolder: Equatable {
     var namespace: UInt64
 
     /// This process; `nil` when the system does not provide all its properties.
-    static var current: LockHolder? {
-        let process = UInt64(SystemCalls.currentProcess())
-        guard let namespace = SystemCalls.processNamespace(), let status = SystemCalls.statusOfProcess(process) else {
-            return nil
-        }
-        return LockHolder(process: process, start: status.start, namespace: namespace)
-    }
+    static var current: LockHolder? { LockHolder(visible: UInt64(SystemCalls.currentProcess())) }
 
     /// Whether the process may be running: it exists and is not stopped, or cannot be examined from this namespace.
     package var mayBeRunning: Bool {
@@ -46,16 +40,24 @@ package struct LockHolder: Equatable {
 }
 
 extension LockHolder {
+    /// A process of the PID namespace of this process.
+    private init?(visible process: UInt64) {
+        guard let namespace = SystemCalls.processNamespace(), let status = SystemCalls.statusOfProcess(process) else {
+            return nil
+        }
+        self.init(process: process, start: status.start, namespace: namespace)
+    }
+
     /// The process that holds the `flock` of a file, as the system shows it; `nil` if it does not.
     ///
     /// The header shows no holder just after the lock is acquired and just before it is released. A busy machine may interrupt
     /// the holder there for a long time. This reads a table of the system, so it is only for a process that has waited long.
     init?(ofLockOn file: FileHandle, _ system: SystemCalls) {
         do {
-            guard let process = SystemCalls.holder(ofLockOn: try system.status(of: file)), process != 0,
-                let namespace = SystemCalls.processNamespace(), let status = SystemCalls.statusOfProcess(process)
-            else { return nil }
-            self.init(process: process, start: status.start, namespace: namespace)
+            guard let process = SystemCalls.holder(ofLockOn: try system.status(of: file)), process != 0 else {
+                return nil
+            }
+            self.init(visible: process)
         } catch {
             return nil
         }

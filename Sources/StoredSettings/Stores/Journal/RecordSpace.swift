@@ -38,14 +38,11 @@ final class RecordSpace: @unchecked Sendable {
     ///
     /// The caller holds the journal's lock.
     ///
-    /// - Throws: ``SystemError`` when the file cannot be mapped or examined.
+    /// - Throws: ``SystemError`` when the file cannot be mapped.
     init(_ file: FileHandle, _ page: SharedPage, _ system: SystemCalls) throws(SystemError) {
         (self.file, self.page, self.system) = (file, page, system)
         start = try system.mapShared(file, Self.length, isWritable: true)
         BusErrors.watch(start, Self.length)
-        // After a power loss, or in a copy of the file, the word may be greater than the length of the file.
-        let size = try system.status(of: file).size
-        if page[JournalHeader.allocatedWord] > UInt64(size) { page[JournalHeader.allocatedWord] = UInt64(size) }
     }
 
     deinit {

@@ -5,8 +5,8 @@ import Synchronization
 /// What to read, and what the state knew before.
 struct ReloadRequest {
     let reload: FileStoreState.Reload
-    /// The number of looks at the file before it was read.
-    let looks: Int
+    /// The settings file as it was known before it was read.
+    let settings: SettingsFileState
     let journal: Journal?
     /// The journal's epoch before the file was read.
     let epoch: JournalEpoch?
@@ -16,14 +16,7 @@ struct ReloadRequest {
     let version: UInt64
     /// The contents in memory if everything is read; otherwise `nil`.
     let contents: [String: StoredValue]?
-    /// Whether there are no contents in memory that could be used.
-    let isFirst: Bool
-    /// The file that was read last.
-    ///
-    /// The contents in memory are based on it.
-    let reading: SettingsFile.Reading?
-    let hasBase: Bool
-    /// See ``SettingsFileState/rememberedPlace``.
+    /// See ``SettingsFileState/rememberedPlace``; `nil` after the known journal is gone.
     let rememberedPlace: FileIdentity?
     /// The last checkpoint through a journal that is lost, if values of it have to be taken over.
     let lastCheckpoint: LastCheckpoint?
@@ -75,7 +68,9 @@ extension FileStoreState {
         // The epoch is read before the file, so that the file contains all records that the epoch says it contains.
         let epoch = usable?.current?.epoch
         if reload == .file {
-            if let epoch, epoch.epoch == journal.position.epoch { journal.dropCheckpointed(upTo: epoch.checkpointed) }
+            if let epoch, epoch.epoch == journal.position.epoch {
+                journal.dropCheckpointed(upTo: epoch.checkpointed)
+            }
             // Values that have to be taken over into the journal are not in the file, and have no record there yet.
             for key in journal.stranded?.values.keys ?? [:].keys {
                 journal.journaled[key] = journal.journaled[key] ?? journal.position.end
@@ -84,15 +79,12 @@ extension FileStoreState {
         }
         return ReloadRequest(
             reload: reload,
-            looks: settings.looks,
+            settings: settings,
             journal: usable,
             epoch: epoch,
             published: usable?.published.word ?? 0,
             version: version,
             contents: reload == .everything ? contents.all : nil,
-            isFirst: settings.reading == nil && settings.failure == nil,
-            reading: settings.reading,
-            hasBase: settings.hasBase,
             rememberedPlace: usable != nil || journal.position.epoch == 0 ? settings.rememberedPlace : nil,
             lastCheckpoint: journal.stranded?.checkpoint
         )
@@ -106,7 +98,9 @@ extension FileStoreState {
     mutating func merge(_ base: ReloadBase, _ edits: [StoreChange], for request: ReloadRequest) -> Bool {
         guard !isClosed else { return true }
         replayJournal()
-        guard reload == .file, usableJournal === request.journal, let newer = keysNewerThanFile else { return false }
+        guard reload == .file, usableJournal === request.journal, let newer = keysNewerThanFile else {
+            return false
+        }
         if let contents = base.contents {
             for key in newer { settings.overridden.updateValue(contents[key], forKey: key) }
             publish(edits.filter { !newer.contains($0.key) }, .external)
@@ -216,7 +210,7 @@ extension FileStoreState {
         }
         settings.missingSince = nil
         // Another thread that looked during the read has left a newer file to this thread.
-        if settings.looks != request.looks {
+        if settings.looks != request.settings.looks {
             storeVersion.mustLook()
             effects.isUnsettled = true
         }
@@ -250,8 +244,6 @@ extension FileStoreState {
 struct FileReloader {
     private let store: FileStore
     private var effects = Effects()
-    /// How often the records were invalid although the epoch had not changed.
-    private var invalidReadings = 0
 
     private var file: SettingsFile { store.file }
 
@@ -259,8 +251,6 @@ struct FileReloader {
     private static let mostReloads = 100
     /// How often to read without excluding checkpoints of other processes.
     private static let freeReloads = 2
-    /// How often records may be invalid in an epoch, before the journal counts as damaged.
-    private static let mostInvalidReadings = 3
     /// The interval between two attempts to read a file that may be incomplete, in seconds.
     private static let pause = 0.01
 
@@ -351,12 +341,7 @@ struct FileReloader {
             let (published, newest) = (JournalPosition(word: request.published), journal.published)
             guard journal.isAlive, journal.current?.epoch == request.epoch, newest.epoch == published.epoch,
                 newest.end >= published.end
-            else {
-                invalidReadings = 0
-                return nil
-            }
-            invalidReadings += 1
-            guard invalidReadings >= Self.mostInvalidReadings else { return nil }
+            else { return nil }
             store.withState(&effects) { $0.reportDamage(journal) }
             return try journal.salvage()
         } catch {
@@ -383,7 +368,8 @@ extension FileReloader {
     /// Reads the settings file, or the last good copy.
     private func readBase(_ request: ReloadRequest) -> ReloadBase {
         // A process that has no contents yet waits a moment for an editor to finish.
-        var attemptsLeft = request.isFirst ? Int(SettingsFileState.settlingTime / Self.pause) : 0
+        let isFirst = request.settings.reading == nil && request.settings.failure == nil
+        var attemptsLeft = isFirst ? Int(SettingsFileState.settlingTime / Self.pause) : 0
         while true {
             let base = readBaseOnce(request)
             guard let failure = base.failure, failure.isTransient || failure.isMissing, attemptsLeft > 0 else {
@@ -408,11 +394,12 @@ extension FileReloader {
             guard try file.isMissed(request.journal, isRemembered: isRemembered) else {
                 return ReloadBase(contents: [:])
             }
-            let copy = lastGoodCopy()
+            let copy = file.readLastGood()?.contents
             // After a checkpoint, the file may have had values that this process has not read.
             let hasCheckpoint = request.journal.map { $0.page[JournalHeader.checkpointedWord] != 0 } ?? false
             let isUnknown =
-                copy == nil && (request.reload == .everything ? !isRemembered || hasCheckpoint : !request.hasBase)
+                copy == nil
+                && (request.reload == .everything ? !isRemembered || hasCheckpoint : !request.settings.hasBase)
             let error = file.missingError(hasCopy: copy != nil, isUnknown: isUnknown, isAlone: request.journal == nil)
             return ReloadBase(
                 contents: copy,
@@ -425,29 +412,18 @@ extension FileReloader {
 
     private func failedBase(_ error: any Error, _ status: FileStatus?, _ request: ReloadRequest) -> ReloadBase {
         let isMalformed = error is JSONSyntaxError
-        let isFollowed = request.reload == .file && request.hasBase
-        let copy = isFollowed ? nil : lastGoodCopy()
-        let isUnchanged = request.reading?.isCertain == true && request.reading?.status == status
+        let isFollowed = request.reload == .file && request.settings.hasBase
+        let copy = isFollowed ? nil : file.readLastGood()?.contents
+        let isUnchanged = request.settings.reading?.isCertain == true && request.settings.reading?.status == status
         // A malformed file has no newer values than the last good ones. A file that cannot be read may have.
         let isUnknown = isMalformed ? !isFollowed && copy == nil : !(isFollowed && isUnchanged)
         let failure = ReadFailure(
-            error: file.readError(error, hasValues: copy != nil || request.hasBase),
+            error: file.readError(error, hasValues: copy != nil || request.settings.hasBase),
             status: status,
             isTransient: isMalformed && isYoung,
             isUnknown: isUnknown
         )
         return ReloadBase(contents: copy, failure: failure)
-    }
-
-    /// The contents of the last good copy; `nil` when there is none that can be read.
-    ///
-    /// The error that is reported is that of the settings file itself.
-    private func lastGoodCopy() -> [String: StoredValue]? {
-        do {
-            return try file.readLastGood()
-        } catch {
-            return nil
-        }
     }
 
     /// Whether another program may be writing the file.

@@ -16,10 +16,8 @@ package struct SettingsDirectory: Sendable {
     ///
     /// - Throws: ``SystemError``, with `ENOENT` if there is no such directory.
     package init(of target: FilePath, _ system: SystemCalls) throws(SystemError) {
-        guard let handle = try system.openDirectory(target.directory) else {
-            throw SystemError(call: .open, path: target.directory, number: Errno.noSuchFileOrDirectory)
-        }
-        (self.handle, self.name, self.system) = (handle, target.name, system)
+        handle = try system.openDirectory(target.directory)
+        (name, self.system) = (target.name, system)
     }
 
     /// The status of the settings file; `nil` when there is none.
@@ -40,15 +38,10 @@ package struct SettingsDirectory: Sendable {
         } catch  where [Errno.openedSocket, Errno.isDirectory].contains(error.number) {
             throw SettingsError.untrustedSibling(error.path, "it is not a regular file")
         }
-        if let file { try checkTrust(in: file) }
-        return file
-    }
-
-    /// Throws unless a sibling may be used.
-    private func checkTrust(in file: FileHandle) throws {
-        if let reason = try refusalReason(of: system.status(of: file)) {
+        if let file, let reason = try refusalReason(of: system.status(of: file)) {
             throw SettingsError.untrustedSibling(file.path, reason)
         }
+        return file
     }
 
     /// The reason why a sibling must not be used; `nil` when it may be.
@@ -179,15 +172,6 @@ package struct SettingsDirectory: Sendable {
     /// - Returns: Whether the directory can be synchronized: not without read access, and not on every file system.
     @discardableResult
     func synchronize() throws(SystemError) -> Bool { try system.synchronizeDirectory(".", in: handle) }
-
-    /// The drafts of a file in the directory; none if the directory cannot be read.
-    private func drafts(of name: FilePath) throws(SystemError) -> [FilePath] {
-        do {
-            return try system.names(in: handle).filter { $0.isDraft(of: name) }
-        } catch  where error.number == Errno.permissionDenied {
-            return []
-        }
-    }
 }
 
 // MARK: - Drafts
@@ -195,13 +179,20 @@ package struct SettingsDirectory: Sendable {
 extension SettingsDirectory {
     /// Writes a file under a name that no other process uses, with the owner and the permissions of another file.
     ///
+    /// - Parameters:
+    ///   - bytes: The contents.
+    ///   - base: The file that the draft is going to replace; `nil` for the settings file.
+    ///   - model: The other file; `nil` for the owner and the permissions of a new file.
+    ///   - isSynchronized: Whether to wait for the disk.
+    /// - Returns: The draft.
     /// - Throws: ``SystemError``. No file is left then.
     func writeDraft(
         _ bytes: [UInt8],
+        of base: FilePath? = nil,
         like model: FileStatus?,
         isSynchronized: Bool
     ) throws -> (file: FileHandle, name: FilePath) {
-        let name = self.name.randomDraft()
+        let name = (base ?? name).randomDraft()
         guard let file = try createSibling(name, OpenFlags.readWrite) else {
             throw SystemError(call: .open, path: handle.path.appending(name), number: Errno.fileExists)
         }
@@ -231,7 +222,14 @@ extension SettingsDirectory {
     ///
     /// - Throws: ``SystemError`` if a draft of this user cannot be removed. Another user's may be there on purpose.
     func removeAbandonedDrafts(of name: FilePath) throws(SystemError) {
-        for draft in try drafts(of: name) {
+        let names: [FilePath]
+        do {
+            names = try system.names(in: handle)
+        } catch  where error.number == Errno.permissionDenied {
+            // A directory that may be entered and not read.
+            return
+        }
+        for draft in names where draft.isDraft(of: name) {
             do {
                 try system.unlink(draft, in: handle)
             } catch {

@@ -5,60 +5,19 @@ package struct SettingsFile: Sendable {
     /// The path that was passed to the suite, which may be a link.
     let path: FilePath
     let system: SystemCalls
-    private let lastPlace = Place()
+    private let known = Known()
 
     package init(path: FilePath, system: SystemCalls) {
         (self.path, self.system) = (path, system)
     }
 
     /// Where the path led to last, so that a change of what paths lead to is noticed.
-    private final class Place: Sendable {
-        struct Known {
-            /// The root directory at the first use of the path, or at the last use that found the file's directory, and the mounts
-            /// at the first use.
-            var root: Root?
-            /// The directory of the file; `nil` if there was none.
-            var directory: FileIdentity?
-            var name: FilePath?
-
-            /// Whether the path leads to the same file in the same directory as before.
-            func isAt(_ name: FilePath, in directory: FileIdentity?) -> Bool {
-                directory != nil && self.directory == directory && self.name == name
-            }
-
-            /// Whether the thread has the same root, as at the first use.
-            mutating func isIn(_ current: Root) -> Bool {
-                let known = root ?? current
-                root = known
-                return known.isSame(as: current)
-            }
-        }
-
-        let known = Locked(Known())
-    }
-
-    /// What paths lead to depends on: the root directory of the current thread, and its mounts.
-    private struct Root {
-        var directory: FileIdentity?
-        /// The mount namespace; `nil` where the system shows none.
-        let mounts: FileIdentity?
-
-        init(_ directory: FileIdentity?, _ system: SystemCalls) throws(SystemError) {
-            self.directory = directory
-            #if os(Linux)
-            do {
-                mounts = try system.status(at: "/proc/thread-self/ns/mnt")?.identity
-            } catch  where [Errno.permissionDenied, Errno.notPermitted].contains(error.number) {
-                mounts = nil
-            }
-            #else
-            mounts = nil
-            #endif
-        }
-
-        func isSame(as other: Root) -> Bool {
-            directory == other.directory && (mounts == other.mounts || mounts == nil || other.mounts == nil)
-        }
+    private final class Known: Sendable {
+        /// The root directory at the first use of the path, or at the last use that found the file's directory, and the mount
+        /// namespace at the first use, if the system shows one.
+        let root = Locked<(directory: FileIdentity?, mounts: FileIdentity?)?>(nil)
+        /// The file and its directory when that existed last.
+        let place = Locked<(name: FilePath, directory: FileIdentity)?>(nil)
     }
 
     /// The longest settings file that is read or written, in bytes: 64 MiB.
@@ -148,20 +107,36 @@ package struct SettingsFile: Sendable {
         // Another thread may just have called `chroot`.
         guard try system.status(at: "/")?.identity == root else { return try self.target() }
         // The same directory may be in another root as well.
-        let isSame = lastPlace.known.withLock { $0.isAt(target.name, in: directory) }
+        let isSame = known.place.withLock { $0?.name == target.name && $0?.directory == directory }
         if !isSame { try checkRoot(root) }
-        lastPlace.known.withLock { known in
-            known.root?.directory = root
-            known.name = target.name
-            if let directory { known.directory = directory }
-        }
+        known.root.withLock { $0?.directory = root }
+        if let directory { known.place.withLock { $0 = (target.name, directory) } }
         return target
     }
 
     /// Throws unless the thread has the root of the first use of the path.
     private func checkRoot(_ directory: FileIdentity?) throws {
-        let root = try Root(directory, system)
-        guard lastPlace.known.withLock({ $0.isIn(root) }) else { throw changedRootError }
+        let mounts = try mountNamespace()
+        let first = known.root.withLock { root in
+            let first = root ?? (directory, mounts)
+            root = first
+            return first
+        }
+        let isSame = mounts == nil || first.mounts == nil || mounts == first.mounts
+        guard directory == first.directory, isSame else { throw changedRootError }
+    }
+
+    /// The mount namespace of the thread; `nil` where the system shows none.
+    private func mountNamespace() throws(SystemError) -> FileIdentity? {
+        #if os(Linux)
+        do {
+            return try system.status(at: "/proc/thread-self/ns/mnt")?.identity
+        } catch  where [Errno.permissionDenied, Errno.notPermitted].contains(error.number) {
+            return nil
+        }
+        #else
+        return nil
+        #endif
     }
 
     /// Opens the directory that the path leads to now.
@@ -335,7 +310,9 @@ extension SettingsFile {
         let allLastGood = allLastGood(lastGood, in: contents, changed, directory)
         var copy = try SettingsFileText.copy(of: canonical, lastGood: allLastGood)
         if copy.count > Self.longestFile { copy = canonical }
-        guard let (bytes, isCanonical) = try text(of: contents, canonical, replacing: current) else { return nil }
+        guard let (bytes, isCanonical) = try text(of: contents, canonical, replacing: current) else {
+            return nil
+        }
         guard max(bytes.count, copy.count) <= Self.longestFile else {
             throw SettingsError.contentsTooLong(path)
         }
@@ -363,7 +340,7 @@ extension SettingsFile {
     func place(
         _ draft: Draft,
         over current: FileStatus?,
-        _ copy: inout CopyReplacement
+        _ copy: inout LastGoodCopy
     ) throws -> (reading: Reading, isOverwritten: Bool)? {
         guard try draft.directory.holds(draft.reading.handle, as: draft.name) else { return nil }
         do {
@@ -388,8 +365,7 @@ extension SettingsFile {
     }
 
     /// Overwrites the file with a draft, or restores its previous contents.
-    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout CopyReplacement) throws -> Reading?
-    {
+    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout LastGoodCopy) throws -> Reading? {
         // Without a copy, a crash during the write would leave no readable contents.
         try copy.placeBeforeOverwriting(draft)
         let handle = try system.open(
@@ -449,14 +425,13 @@ extension SettingsFile {
                 underlying: error
             )
         case let error as SystemError:
-            if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }
-            return SettingsError(
+            return accessError(
                 .readFailed,
                 fact: "the file cannot be read: \(error.readingReason)",
                 consequence: consequence,
                 remedy: readingRemedy(for: error.number) ?? "use the path of a readable regular file",
-                location: SettingsError.Location(error.path),
-                underlying: error
+                at: error.path,
+                because: error
             )
         default:
             return SettingsError.wrapping(error, as: .readFailed)
@@ -505,61 +480,65 @@ extension SettingsFile {
     /// The error for a journal that cannot be read.
     func journalError(_ error: any Error) -> SettingsError {
         guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .readFailed) }
-        let consequence = "values that are not in the settings file yet may be missing"
-        if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }
-        if error.isAboutSharing { return sharingError(error, consequence: consequence) }
-        return SettingsError(
+        return accessError(
             .readFailed,
             fact: "the journal cannot be read: \(error.reason)",
-            consequence: consequence,
+            consequence: "values that are not in the settings file yet may be missing",
             remedy: readingRemedy(for: error.number) ?? "check the disk and the file system",
-            location: SettingsError.Location(error.path),
-            underlying: error
+            at: error.path,
+            because: error
         )
     }
 
-    /// The error for values that cannot be written; its consequence is the given one if the cause is an error of the system.
-    func writeError(_ error: any Error, consequence: String = "nothing is changed") -> SettingsError {
-        guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .writeFailed) }
-        if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }
-        if error.isAboutSharing { return sharingError(error, consequence: consequence) }
+    /// The error for values that cannot be written; its consequence is the given one unless the error has one of its own.
+    func writeError(_ error: any Error, consequence: String = SettingsError.nothingIsChanged) -> SettingsError {
+        guard let error = error as? SystemError else {
+            var error = SettingsError.wrapping(error, as: .writeFailed)
+            if error.consequence == SettingsError.nothingIsChanged { error.consequence = consequence }
+            return error
+        }
         let isReadOnly = [Errno.readOnlyFileSystem, Errno.permissionDenied, Errno.notPermitted].contains(error.number)
         let place = error.path.directory == path.directory ? error.path.name : error.path
-        return SettingsError(
+        return accessError(
             isReadOnly ? .readOnly : .writeFailed,
             fact: "the settings cannot be saved: \(place): \(error.reason)",
             consequence: consequence,
             remedy: error.call == .changeOwner
                 ? "run the program as the owner of the directory and its files, or give it the capability CAP_CHOWN"
                 : writingRemedy(for: error.number),
-            location: SettingsError.Location(path),
-            underlying: error
+            at: path,
+            because: error
         )
     }
 
-    /// The error for a link of a user that root does not follow.
-    private func untrustedLinkError(_ error: SystemError, consequence: String) -> SettingsError {
-        SettingsError(
-            .untrustedFile,
-            fact: "the symbolic link \(error.path) leads to a directory of another user, or in a circle",
-            consequence: consequence,
-            remedy: "run the program as the user of the settings, or use a path without this link",
-            location: SettingsError.Location(path),
-            underlying: error
-        )
-    }
-
-    /// The error for a file system that refuses to map the journal.
-    private func sharingError(_ error: SystemError, consequence: String) -> SettingsError {
-        let directory = error.path.directory
-        let name = system.fileSystemName(at: directory).map { " (\($0))" } ?? ""
+    /// The error for a failed call, whose fact and remedy are others if they do not depend on what the call was for.
+    private func accessError(
+        _ code: SettingsError.Code,
+        fact: String,
+        consequence: String,
+        remedy: String,
+        at place: FilePath,
+        because cause: SystemError
+    ) -> SettingsError {
+        var (code, fact, remedy, place) = (code, fact, remedy, place)
+        if cause.isUntrustedLink {
+            (code, place) = (.untrustedFile, path)
+            fact = "the symbolic link \(cause.path) leads to a directory of another user, or in a circle"
+            remedy = "run the program as the user of the settings, or use a path without this link"
+        } else if cause.isAboutSharing {
+            let directory = cause.path.directory
+            let name = system.fileSystemName(at: directory).map { " (\($0))" } ?? ""
+            (code, place) = (.readOnly, path)
+            fact = "the file system of \(directory)\(name) does not let processes share memory, which the journal needs"
+            remedy = "store the settings on a local file system (STORED_SETTINGS_HOME, or the path of the suite)"
+        }
         return SettingsError(
-            .readOnly,
-            fact: "the file system of \(directory)\(name) does not let processes share memory, which the journal needs",
+            code,
+            fact: fact,
             consequence: consequence,
-            remedy: "store the settings on a local file system (STORED_SETTINGS_HOME, or the path of the suite)",
-            location: SettingsError.Location(path),
-            underlying: error
+            remedy: remedy,
+            location: SettingsError.Location(place),
+            underlying: cause
         )
     }
 

@@ -31,7 +31,9 @@ extension SettingsEnvironment {
         let numbers = version.split(separator: ".", omittingEmptySubsequences: false)
         guard numbers.count > 1, numbers.allSatisfy({ !$0.isEmpty }) else { return executableName }
         if name.last == "v" { name.removeLast() }
-        guard let separator = name.popLast(), "-_@".contains(separator), !name.isEmpty else { return executableName }
+        guard let separator = name.popLast(), "-_@".contains(separator), !name.isEmpty else {
+            return executableName
+        }
         return String(name)
     }
 }
@@ -136,15 +138,12 @@ package enum SettingsLocation {
 
 /// Follows the links of a settings file's path.
 package enum SettingsPath {
-    /// The number of links after which a path counts as circular, as on Linux.
-    static let mostLinks = 40
-
     /// Returns the file that a path leads to when its last component is a link, whether or not the file exists.
     ///
     /// - Throws: ``SystemError``, or ``SettingsError`` if a link must not be followed.
     package static func target(of path: FilePath, _ system: SystemCalls) throws -> FilePath {
         var path = path
-        for _ in 0..<mostLinks {
+        for _ in 0..<FilePath.mostLinks {
             guard let status = try system.linkStatus(at: path), status.isLink else { return path }
             let target = path.directory.appending(try system.target(ofLink: path))
             // A user must not be able to redirect another user's writes, and those of root in particular, to a file or
@@ -152,7 +151,9 @@ package enum SettingsPath {
             // to the owner of its target.
             if status.owner != 0, status.owner != SystemCalls.currentUser() {
                 let owner = try system.status(at: target)?.owner ?? system.status(at: target.directory)?.owner
-                guard owner == status.owner else { throw SettingsError.untrustedLink(path, owner: status.owner) }
+                guard owner == status.owner else {
+                    throw SettingsError.untrustedLink(path, owner: status.owner)
+                }
             }
             path = target
         }
@@ -174,7 +175,7 @@ package enum SettingsPath {
         // A FIFO at the path must not block this process until there is a writer. A link that has just replaced the
         // file is not followed without a check.
         let flags = OpenFlags.readOnly | OpenFlags.nonBlocking | OpenFlags.noFollow
-        for _ in 0..<mostLinks {
+        for _ in 0..<FilePath.mostLinks {
             if let handle = try openTarget(target(of: path, system), flags) { return handle }
             guard let status = try system.status(at: path) else { return nil }
             // The links in /dev/fd lead to pipes, sockets and removed files, too.

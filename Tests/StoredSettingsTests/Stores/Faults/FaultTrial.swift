@@ -172,8 +172,6 @@ final class FaultTrial {
         let isAboutJournal = call.path.hasSuffix(".journal")
         let isAboutDirectory = !call.path.contains("settings.json")
         return switch call.name {
-        // Closing the file also releases the lock.
-        case .unlock: true
         // Without the path of an open directory, root looks at each component of it.
         case .readLink where call.path.hasPrefix("/proc/"): true
         // Without the status of the renamed file, the file is read again.
