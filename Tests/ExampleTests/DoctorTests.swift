@@ -110,6 +110,12 @@ struct DoctorTests {
         {
             guard truncate($0, 70 << 20) == 0 else { throw ChildProcess.Failure("truncate: error \(errno)") }
         },
+        Case("a journal that its user cannot write", "permissions", "may not write to it (0400)") {
+            chmod($0 + ".journal", 0o400)
+        },
+        Case("a journal of one user beside a file of a group", "permissions", "may not write to it (0600)") {
+            chmod($0, 0o660)
+        },
         Case("a lock that the user of the directory cannot open", "permissions", "belongs to user 0", needsRoot: true) {
             for name in ["", ".journal", ".last-good"] { chown($0 + name, 12_345, 12_345) }
             chown(directory(of: $0), 12_345, 12_345)
@@ -257,6 +263,17 @@ struct DoctorTests {
             }
             let result = try await doctor(["acme"], home: home)
             #expect(result.findings.isEmpty, "\(result.findings)")
+        }
+    }
+
+    @Test("a directory that root shares with the group of a service is no problem", .enabled(if: geteuid() == 0))
+    func serviceGroup() async throws {
+        try await withSuite { home, file in
+            chown(home + "/acme", 0, 12_345)
+            chmod(home + "/acme", 0o770)
+            for name in ["", ".journal", ".last-good", ".lock"] { chown(file + name, 12_345, 12_345) }
+            let result = try await doctor(["acme"], home: home)
+            #expect(!result.findings.contains { $0["remedy"]?.contains("chmod g-w") == true }, "\(result.findings)")
         }
     }
 
@@ -408,6 +425,8 @@ struct DoctorTests {
         "an access control list is found: a checkpoint does not keep the file's, and the directory's lets others write",
         arguments: [
             ("acme/settings.json", "the file has an access control list"),
+            ("acme/settings.json.journal", "it has an access control list"),
+            ("acme/settings.json.last-good", "it has an access control list"),
             (
                 "acme",
                 "a user or group of its access control list can write to the directory (0660), but not to the settings file"

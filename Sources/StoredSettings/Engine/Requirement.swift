@@ -271,12 +271,13 @@ extension SettingsEngine {
 
 extension SettingBox {
     /// Finds the last good value if the stored one is unusable, and reports nothing.
-    func findLastGoodValue(insteadOf stored: StoredValue?) {
+    func findLastGoodValue(insteadOf stored: StoredValue?, ifUsable: (StoredValue) -> Void = { _ in }) {
         // A check under a lock must not be the first to read the files of layers.
         if layers != nil { _ = (quietOverrideReadings, quietBaseReadings) }
         guard let stored else { return }
         do {
             _ = try decode(stored)
+            ifUsable(stored)
         } catch {
             _ = lastGoodReading(insteadOf: stored)
         }

@@ -86,7 +86,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     }
 
     override func examine() {
-        findLastGoodValue(insteadOf: storedValue)
+        findLastGoodValue(insteadOf: storedValue) { noteUsable($0) }
     }
 
     deinit {

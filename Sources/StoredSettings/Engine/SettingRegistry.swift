@@ -94,6 +94,10 @@ extension SettingsEngine: LastGoodObserver {
         valueHealth.withLock(\.entries).values.compactMap(\.history.replacement)
             .filter { !isSecret($0.key) && $0.used.isNested(within: StoredValue.maximumDepth - 1) }
     }
+
+    func uses(_ value: StoredValue?, forKey key: String) -> Bool {
+        isSecret(key) || valueHealth.withLock { $0.entries[key] }?.uses(value) ?? false
+    }
 }
 
 extension SettingsSuite {

@@ -114,6 +114,8 @@ final class ValueHealth: Sendable {
         var isExamined = false
         /// A setting of each type among those that the registry does not have under this key.
         var unshared = WeakTable<ObjectIdentifier, AnySettingBox>()
+        /// The value that a setting has converted last.
+        var usable: StoredValue?
         /// The unusable value that the reports are about.
         var unusable: StoredValue?
         var reports: [Report] = []
@@ -149,11 +151,19 @@ final class ValueHealth: Sendable {
     /// - Returns: The reports that are settled. A value that another setting of the key has rejected settles none.
     func noteUsable(_ stored: StoredValue?) -> [(error: SettingsError, reporter: any SettingsReporter)] {
         state.withLock { state in
-            if let stored { state.history.noteUsable(stored) }
+            if let stored {
+                state.history.noteUsable(stored)
+                state.usable = stored
+            }
             guard let unusable = state.unusable, unusable != stored else { return [] }
             defer { (state.unusable, state.reports) = (nil, []) }
             return state.reports.compactMap { report in report.error.map { ($0, report.reporter) } }
         }
+    }
+
+    /// Whether the settings of the key use a stored value.
+    func uses(_ value: StoredValue?) -> Bool {
+        state.withLock { $0.usable == value && $0.unusable != value && $0.history.replacement == nil }
     }
 
     /// Records what is used instead of the stored value; `nil` if that is used itself.

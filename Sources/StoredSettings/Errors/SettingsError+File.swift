@@ -144,9 +144,11 @@ extension SettingsError {
         SettingsError(
             .untrustedFile,
             fact: "\(path.name) is not used: \(reason)",
-            consequence: path.removing(SettingsFile.lastGoodSuffix) == nil
-                ? "the settings file alone is read, and no change can be saved"
-                : "the settings file has no last good copy, and changes are saved",
+            consequence: path.removing(SettingsFile.lastGoodSuffix) != nil
+                ? "the settings file has no last good copy, and changes are saved"
+                : path.removing(SettingsFile.lockSuffix) != nil
+                    ? "the settings file is not written, and changes are saved in the journal"
+                    : "the settings file alone is read, and no change can be saved",
             remedy: "remove it if no program has saved changes in it, and let no other user write to its directory",
             location: Location(path)
         )

@@ -235,12 +235,17 @@ protocol LastGoodObserver: StoreObserver {
 
     /// The values that the settings of this process use instead of stored ones, for the last good copy.
     var replacements: [ValueReplacement] { get }
+
+    /// Whether the last good value of a key ends, because the settings of this process use the stored one, or it is secret.
+    func uses(_ value: StoredValue?, forKey key: String) -> Bool
 }
 
 extension LastGoodObserver {
     var isExaminationDue: Bool { false }
 
     func examineValues() {}
+
+    func uses(_ value: StoredValue?, forKey key: String) -> Bool { false }
 }
 
 /// The values of the last good copy.

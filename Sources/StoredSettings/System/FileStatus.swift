@@ -148,9 +148,16 @@ extension SystemCalls {
     func narrowPermissions(of file: FileHandle, to model: FileStatus) throws(SystemError) -> Narrowing {
         let status = try status(of: file)
         let mode = status.narrowed(to: model).permissions
-        guard mode != status.permissions else { return .none }
+        let isListed = accessList(of: file)?.permissions(ofOthersThan: []) ?? 0 != 0
+        guard mode != status.permissions || isListed else { return .none }
         do {
+            if isListed {
+                // First without the mask, which setting the mode would change.
+                try setPermissions(mode & FileMode.owner, of: file)
+                removeAccessList(of: file)
+            }
             try setPermissions(mode, of: file)
+            if isListed { return .done }
             return try self.status(of: file).permissions == status.permissions ? .none : .done
         } catch {
             guard error.number == Errno.notPermitted else { throw error }
@@ -228,20 +235,53 @@ extension FileStatus {
 
 // MARK: - Access control lists
 
+/// An access control list of a file or directory: see acl(5).
+package struct AccessList: Sendable {
+    /// The entries, whose kinds are those of `<linux/posix_acl_xattr.h>`.
+    private let entries: [(kind: UInt8, permissions: UInt8, id: UInt32)]
+
+    private static let (user, ownGroup, group, mask): (UInt8, UInt8, UInt8, UInt8) = (2, 4, 8, 16)
+
+    /// - Parameter bytes: The extended attribute: a version of 4 bytes and entries of 8 bytes; empty if it is too long to be read.
+    init(_ bytes: [UInt8]) {
+        entries = stride(from: 4, to: bytes.count - 7, by: 8)
+            .map { start in
+                let id = (4..<8).reduce(UInt32(0)) { $0 | UInt32(bytes[start + $1]) << (8 * ($1 - 4)) }
+                return (bytes[start], bytes[start + 2], id)
+            }
+    }
+
+    private var maskPermissions: UInt8 { entries.first { $0.kind == Self.mask }?.permissions ?? 7 }
+
+    /// What the owning group may do: 4 to read, 2 to write, 1 to execute.
+    package var groupPermissions: UInt8 {
+        entries.reduce(0) { $1.kind == Self.ownGroup ? $0 | $1.permissions : $0 } & maskPermissions
+    }
+
+    /// What groups of the list, and its users other than some, may do.
+    package func permissions(ofOthersThan users: Set<UInt32>) -> UInt8 {
+        guard !entries.isEmpty else { return 7 }
+        return entries.reduce(0) { found, entry in
+            let isOther = entry.kind == Self.group || entry.kind == Self.user && !users.contains(entry.id)
+            return isOther ? found | entry.permissions : found
+        } & maskPermissions
+    }
+}
+
 extension SystemCalls {
     #if os(Linux)
     private static let accessListName = "system.posix_acl_access"
     /// The longest list that is read, in bytes: one of 510 entries.
     ///
-    /// Of a longer one, no permission counts.
+    /// A longer one counts as one that gives other users all permissions, and the group none.
     private static let longestAccessList = 4_096
 
     /// The access control list of a file; `nil` if it has none, or the system does not show it.
-    func accessList(of file: FileHandle) -> [UInt8]? {
+    package func accessList(of file: FileHandle) -> AccessList? {
         list { accessListOfFile(file.descriptor, Self.accessListName, $0, $1) }
     }
 
-    package func accessList(at path: FilePath, in directory: FileHandle?) -> [UInt8]? {
+    package func accessList(at path: FilePath, in directory: FileHandle?) -> AccessList? {
         // Without `/proc`, the path of the directory has to do.
         let direct = directory.map { $0.path.appending(path) } ?? path
         let open = directory.map { FilePath("/proc/self/fd/\($0.descriptor)").appending(path) }
@@ -254,11 +294,12 @@ extension SystemCalls {
         return nil
     }
 
-    private func list(_ read: (UnsafeMutablePointer<UInt8>?, Int) -> Int) -> [UInt8]? {
+    private func list(_ read: (UnsafeMutablePointer<UInt8>?, Int) -> Int) -> AccessList? {
         var bytes = [UInt8](repeating: 0, count: Self.longestAccessList)
         // The call writes at most as many bytes as there are.
         let count = bytes.withUnsafeMutableBufferPointer { read($0.baseAddress, $0.count) }
-        return count > 0 ? Array(bytes.prefix(count)) : count < 0 && errno == ERANGE ? [] : nil
+        return count > 0
+            ? AccessList(Array(bytes.prefix(count))) : count < 0 && errno == ERANGE ? AccessList([]) : nil
     }
 
     private func removeAccessList(of file: FileHandle) {
@@ -266,9 +307,9 @@ extension SystemCalls {
         _ = removeAccessListOfFile(file.descriptor, Self.accessListName)
     }
     #else
-    func accessList(of file: FileHandle) -> [UInt8]? { nil }
+    package func accessList(of file: FileHandle) -> AccessList? { nil }
 
-    package func accessList(at path: FilePath, in directory: FileHandle?) -> [UInt8]? { nil }
+    package func accessList(at path: FilePath, in directory: FileHandle?) -> AccessList? { nil }
 
     private func removeAccessList(of file: FileHandle) {}
     #endif
@@ -277,23 +318,13 @@ extension SystemCalls {
     ///
     /// If a file has an access control list, its mode contains a mask in their place: the most that the group and the users and
     /// groups of the list may do. Those of the list are lost when the file is replaced.
-    static func withoutMask(_ status: FileStatus, _ list: () -> [UInt8]?) -> FileStatus {
+    static func withoutMask(_ status: FileStatus, _ list: () -> AccessList?) -> FileStatus {
         guard status.isRegular, status.mode & FileMode.group != 0, let list = list() else { return status }
         var status = status
-        let mask = status.mode
-        status.mode &= ~FileMode.group
-        // After a version of 4 bytes, each entry has 8 bytes, which begin with its kind and its permissions: see
-        // <linux/posix_acl_xattr.h>.
-        for start in stride(from: 4, to: list.count - 7, by: 8) where list[start] == groupEntry {
-            status.mode |= FileMode(list[start + 2]) << 3 & FileMode.group & mask
-        }
+        status.mode = status.mode & ~FileMode.group | FileMode(list.groupPermissions) << 3 & status.mode
         return status
     }
-
-    /// `ACL_GROUP_OBJ`, the entry of the file's own group.
-    private static let groupEntry: UInt8 = 4
 }
-
 #if os(Linux)
 // Swift does not import the header of xattr(7).
 @_silgen_name("fgetxattr")

@@ -269,12 +269,7 @@ extension Examination {
         _ directory: SettingsDirectory
     ) -> SettingsFileText? {
         do {
-            try compare(
-                system.status(of: copy),
-                of: path,
-                with: settings?.status,
-                in: system.status(of: directory.handle)
-            )
+            try compare(copy, with: settings?.status, in: directory)
             let bytes = try system.contents(of: copy, limit: SettingsFile.longestFile)
             let text = try SettingsFileText(bytes, .strict)
             if text.isCopy { return text }

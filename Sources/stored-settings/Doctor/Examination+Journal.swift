@@ -19,7 +19,22 @@ extension Examination {
         }
         do {
             let status = try system.status(of: file)
-            try compare(status, of: path, with: settings, in: system.status(of: directory.handle))
+            try compare(file, with: settings, in: directory)
+            if let settings, settings.permissions & ~status.permissions & FileMode.allWrite != 0 {
+                add(
+                    Finding(
+                        .permissions,
+                        isError: true,
+                        path,
+                        "users that can change the settings file (\(settings.permissions.octal)) may not write to it "
+                            + "(\(status.permissions.octal))",
+                        consequence: "their programs cannot store values",
+                        remedy:
+                            "run chmod \((status.permissions | settings.permissions & FileMode.allWrite).octal) \(path)",
+                        code: .readOnly
+                    )
+                )
+            }
             guard let journal = try Journal.opened(file, isWritable: false, system) else {
                 // Throws if another program has written it.
                 _ = try Journal.isCut(file, system)
@@ -173,12 +188,11 @@ extension Examination {
     mutating func examineLocks(_ directory: SettingsDirectory, _ journal: Journal?, _ settings: FileStatus?) throws {
         let checkpoint = sibling(SettingsFile.lockSuffix, .lock, in: directory)
         if let checkpoint {
-            let parent = try system.status(of: directory.handle)
-            try compare(system.status(of: checkpoint), of: checkpoint.path, with: settings, in: parent)
+            try compare(checkpoint, with: settings, in: directory)
         }
         var held: [String] = []
         do {
-            if let journal, journal.lock.isHeld, let text = try examineLock(of: journal) { held.append(text) }
+            if let journal, let text = try examineLock(of: journal) { held.append(text) }
             if let checkpoint, let text = try examineLock(checkpoint, journal) { held.append(text) }
         } catch {
             add(Finding(.lock, error, at: directory.handle.path))
@@ -189,7 +203,22 @@ extension Examination {
 
     /// Watches the lock of the journal for a second; returns `nil` if it changes hands.
     private mutating func examineLock(of journal: Journal) throws -> String? {
+        if try journal.lock.isBlocked {
+            add(
+                Finding(
+                    .lock,
+                    isError: true,
+                    journal.file.path,
+                    "another program has locked the whole journal (fcntl)",
+                    consequence: "programs that have not stored a value before cannot store one",
+                    remedy: "find the program (lslocks), and end it",
+                    code: .lockTimedOut
+                )
+            )
+            return "that of the journal is held by another program"
+        }
         let first = journal.lock.acquisitions
+        guard journal.lock.isHeld else { return nil }
         for _ in 0..<Self.lookCount {
             guard journal.lock.isHeld, journal.lock.acquisitions == first else { return nil }
             if try journal.lock.isHolderDead == true { break }

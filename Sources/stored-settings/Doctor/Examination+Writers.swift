@@ -14,13 +14,18 @@ extension Examination {
     ) throws {
         // While there is no file, the group of the directory can create it.
         let shared = settings.map { $0.isRegular && $0.isSharedWithGroup ? $0.group : nil } ?? own.group
+        let owners: Set<UInt32> = [0, own.owner, settings?.owner ?? own.owner]
         for path in try directories(on: place.file) {
             guard let status = try system.status(at: path) else { continue }
             let isOwn = status.isSameFile(as: own)
-            guard let writer = writer(to: path, status, owner: own.owner, shared),
+            guard let writer = writer(to: path, status, owners, shared),
                 !isOwn || status.permissions & FileMode.otherWrite == 0
             else { continue }
             var remedy = "run \(writer.remedy) \(path)"
+            // Otherwise, the owner of the settings may be one of those that need the group.
+            if isOwn, let settings, settings.owner != own.owner {
+                remedy = "run chown \(settings.owner) \(path), and then \(writer.remedy) \(path)"
+            }
             if isOwn, writer.isGroup {
                 let file = path.appending(directory.name)
                 remedy += ", or share the settings: run chgrp \(status.group) \(file), and chmod g+rw \(file)"
@@ -47,30 +52,29 @@ extension Examination {
     /// - Parameters:
     ///   - path: The path of the directory.
     ///   - status: Its status.
-    ///   - owner: The owner of the settings.
+    ///   - owners: Root, and the owners of the settings and of their directory.
     ///   - shared: The group that can write to the settings; `nil` if there is none.
     /// - Returns: What to call them, the command that ends it, and whether they are the group; `nil` if there are none.
     private func writer(
         to path: FilePath,
         _ status: FileStatus,
-        owner: UInt32,
+        _ owners: Set<UInt32>,
         _ shared: UInt32?
     ) -> (name: String, remedy: String, isGroup: Bool)? {
-        let trusted: Set<UInt32> = [owner, 0]
         // The system shows the users of another namespace as this one.
-        guard trusted.contains(status.owner) || status.owner == UserDatabase.unknownUser else {
-            return ("user \(status.owner)", "chown \(owner)", false)
+        guard owners.contains(status.owner) || status.owner == UserDatabase.unknownUser else {
+            return ("user \(status.owner)", "chown root", false)
         }
         // In a directory with the sticky bit, each user can replace only what it owns.
         guard status.permissions & FileMode.sticky == 0 else { return nil }
         if status.permissions & FileMode.otherWrite != 0 { return ("every user", "chmod o-w", false) }
         guard status.permissions & FileMode.groupWrite != 0 else { return nil }
-        let list = system.accessList(at: path, in: nil).map(AccessList.init)
-        if let list, list.hasOtherWriters(than: trusted) {
+        let list = system.accessList(at: path, in: nil)
+        if let list, list.permissions(ofOthersThan: owners) & 2 != 0 {
             return ("a user or group of its access control list", "setfacl -b", false)
         }
-        guard list?.isWritableByGroup ?? true, status.group != shared,
-            !UserDatabase.isGroup(status.group, of: trusted)
+        guard list.map({ $0.groupPermissions & 2 != 0 }) ?? true, status.group != shared,
+            !UserDatabase.isGroup(status.group, of: owners)
         else { return nil }
         return ("group \(status.group)", "chmod g-w", true)
     }
@@ -97,36 +101,5 @@ extension Examination {
             links += 1
         }
         return found
-    }
-}
-
-/// An access control list, as `getxattr` returns it: see acl(5) and <linux/posix_acl_xattr.h>.
-private struct AccessList {
-    private let entries: [(kind: UInt16, permissions: UInt16, id: UInt32)]
-    /// Whether it is too long to be read.
-    private let isUnknown: Bool
-
-    init(_ bytes: [UInt8]) {
-        func number(at offset: Int, _ count: Int) -> UInt32 {
-            (0..<count).reduce(0) { $0 | UInt32(bytes[offset + $1]) << (8 * UInt32($1)) }
-        }
-        isUnknown = bytes.isEmpty
-        entries = stride(from: 4, to: bytes.count - 7, by: 8)
-            .map { (UInt16(number(at: $0, 2)), UInt16(number(at: $0 + 2, 2)), number(at: $0 + 4, 4)) }
-    }
-
-    /// Whether the mask permits writing.
-    private var isWritable: Bool { entries.allSatisfy { $0.kind != 16 || $0.permissions & 2 != 0 } }
-
-    /// Whether the owning group may write.
-    var isWritableByGroup: Bool { isWritable && entries.contains { $0.kind == 4 && $0.permissions & 2 != 0 } }
-
-    /// Whether a named group, or a named user other than some, may write.
-    func hasOtherWriters(than users: Set<UInt32>) -> Bool {
-        isUnknown
-            || isWritable
-                && entries.contains {
-                    ($0.kind == 8 || $0.kind == 2 && !users.contains($0.id)) && $0.permissions & 2 != 0
-                }
     }
 }

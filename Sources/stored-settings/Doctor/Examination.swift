@@ -99,11 +99,6 @@ struct Examination {
         do {
             return try directory.openSibling(name, OpenFlags.readOnly)
         } catch let error as SettingsError {
-            var error = error
-            if topic == .copy { error.consequence = "there is no last good copy of the settings file" }
-            if topic == .lock {
-                error.consequence = "the settings file is not written; values are stored in the journal"
-            }
             add(Finding(topic == .copy || topic == .lock ? .links : topic, isError: true, error))
         } catch {
             add(Finding(topic, error, at: directory.handle.path.appending(name)))
@@ -111,8 +106,31 @@ struct Examination {
         return nil
     }
 
-    /// Adds a finding if a file has permissions that the settings file does not have, or belongs to another user than the
-    /// directory, which can then not use it.
+    /// Adds a finding if a file gives users permissions that the settings file does not give them, or belongs to another user than
+    /// the directory, which can then not use it.
+    mutating func compare(
+        _ file: FileHandle,
+        with settings: FileStatus?,
+        in directory: SettingsDirectory
+    ) throws {
+        let (status, path) = (try system.status(of: file), file.path)
+        if settings != nil, system.accessList(of: file)?.permissions(ofOthersThan: [0, status.owner]) ?? 0 != 0 {
+            add(
+                Finding(
+                    .permissions,
+                    path,
+                    "it has an access control list",
+                    consequence: "the users and groups that it names can read or change values through it",
+                    remedy: "run setfacl -b \(path)",
+                    code: .untrustedFile,
+                    repair: .checkpoint
+                )
+            )
+        }
+        try compare(status, of: path, with: settings, in: system.status(of: directory.handle))
+    }
+
+    /// The same for the mode and the owner alone.
     mutating func compare(
         _ status: FileStatus,
         of path: FilePath,
@@ -284,6 +302,8 @@ enum Drafts {
 }
 
 extension FileMode {
+    static let allWrite: FileMode = 0o222
+
     /// The mode as `chmod` accepts it.
     var octal: String {
         let digits = String(self & 0o7777, radix: 8)

@@ -72,7 +72,8 @@ struct Finding: Sendable {
                 isError: true,
                 error.path,
                 "user \(SystemCalls.currentUser()) may not \(error.call == .access ? "write to" : "read") it",
-                consequence: "a program of this user cannot use it either. Nothing else was checked there",
+                consequence: error.call == .access
+                    ? "a program of this user cannot store values" : "what needs that was not checked",
                 remedy: "run this as the user of the program, or allow this user to use it",
                 code: .readOnly
             )

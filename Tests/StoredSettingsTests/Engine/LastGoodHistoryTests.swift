@@ -333,6 +333,57 @@ struct LastGoodHistoryTests {
         }
     }
 
+    @Test("a value that is used again ends the last good one, for new processes and a later violation as well")
+    func metAgain() async throws {
+        try await withStores { path, store, limit, _ in
+            func pool(_ suite: SettingsSuite) -> (low: Setting<Int>, high: Setting<Int>) {
+                let low = Setting("low", default: 10, suite: suite)
+                let high = Setting("high", default: 90, suite: suite)
+                SettingsCatalog(low, high).require("low is at most high", low, high) { $0 <= $1 }
+                return (low, high)
+            }
+            let own = pool(limit.suite)
+            try await own.high.set(40)
+            try await own.low.set(20)
+            try store.checkpoint()
+            try edit(path, #"{"high": 3, "low": 20}"#, store)
+            #expect(own.high.value == 40)
+            try await limit.suite.setStoredValue("a", forKey: "name")
+            try store.checkpoint()
+            #expect(try (path + ".last-good").fileContents.contains(#"{"high":40}"#))
+            try await own.low.set(1)
+            #expect(own.high.value == 3)
+            try store.checkpoint()
+            #expect(try !(path + ".last-good").fileContents.contains("40"))
+            try edit(path, #"{"high": 3, "low": 5, "name": "a"}"#, store)
+            #expect(own.low.value == 1)
+            try await limit.suite.setStoredValue("b", forKey: "name")
+            try store.checkpoint()
+            let later = pool(SettingsSuite(store: makeStore(path), reporter: reporter))
+            #expect(later.low.value == 1)
+            #expect(later.high.value == 3)
+        }
+    }
+
+    @Test("a key that became secret keeps no last good value on the disk")
+    func becameSecret() async throws {
+        try await withStores { path, store, limit, other in
+            try await limit.set(23)
+            try store.checkpoint()
+            try edit(path, #"{"limit": 200}"#, store)
+            #expect(limit.value == 23)
+            try await limit.suite.setStoredValue(1, forKey: "a")
+            try store.checkpoint()
+            #expect(try (path + ".last-good").fileContents.contains("23"))
+            let suite = SettingsSuite(store: other, reporter: reporter)
+            let secret = Setting("limit", default: 64, suite: suite, in: 1...100, traits: .secret)
+            #expect(secret.value == 23)
+            try await suite.setStoredValue(2, forKey: "a")
+            try other.checkpoint()
+            #expect(try !(path + ".last-good").fileContents.contains("23"))
+        }
+    }
+
     @Test("a process that changes nothing writes the last good value that it knows, if the copy has lost it")
     func idleProcess() async throws {
         try await withSettingsPath { path in

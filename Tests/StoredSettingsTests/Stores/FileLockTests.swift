@@ -235,6 +235,30 @@ struct SlowCheckpointTests {
         }
     }
 
+    #if os(Linux)
+    @Test("a lock of another program on the whole journal ends the first set of a process with an error")
+    func lockedFile() async throws {
+        try await withSettingsPath { path in
+            let timeout = LockTimeouts(withoutProgress: .milliseconds(100), withSlowHolder: .milliseconds(100))
+            let new = FileStore(path: path, timeouts: timeout)
+            do {
+                let known = makeStore(path)
+                try known.commit { $0["a"] = 1 }
+                known.close()
+            }
+            let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path + ".journal"))
+            var lock = flock()
+            (lock.l_type, lock.l_whence) = (Int16(F_RDLCK), Int16(SEEK_SET))
+            // F_OFD_SETLK: the lock of an open file, which a process does not share with itself, as another process's.
+            try #require(fcntl(file.fileDescriptor, 37, &lock) == 0)
+            let error = await blocking { settingsError { try new.commit { $0["a"] = 2 } } }
+            #expect(error?.code == .lockTimedOut)
+            try file.close()
+            try await blocking { try new.commit { $0["a"] = 3 } }
+        }
+    }
+    #endif
+
     @Test("a holder that was killed is forgotten by the next process that acquires the journal's lock")
     func killedJournalHolder() async throws {
         try await withSettingsPath { path in

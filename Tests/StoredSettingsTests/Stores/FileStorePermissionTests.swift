@@ -107,6 +107,25 @@ struct FileStorePermissionTests {
             }
         }
     }
+
+    @Test("a user that an access control list of the journal names reads no value that is set after a checkpoint")
+    func listedJournal() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = makeStore(path)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            guard try CLibrary.allow(user: 5_555, at: path + ".journal") else { return }
+            // The user may have the file open.
+            let inode = try (path + ".journal").inode
+            try store.commit { $0["a"] = 2 }
+            try store.checkpoint()
+            #expect(!CLibrary.hasAccessList(at: path + ".journal"))
+            #expect(try (path + ".journal").filePermissions == 0o600)
+            try store.commit { $0["a"] = 3 }
+            #expect(try (path + ".journal").inode != inode)
+        }
+    }
     #endif
 
     @Test(

@@ -257,12 +257,11 @@ struct Checkpointer {
             return true
         }
         prepareForSets()
-        let draft = try file.draft(
-            plan.contents,
-            lastGood: plan.lastGood,
-            changed: plan.changed,
-            replacing: plan.base
-        ) {
+        let retains = { [observer] (key: String) in
+            // It may have had another value in between.
+            !plan.changed.contains(key) && observer?.uses(plan.contents[key], forKey: key) != true
+        }
+        let draft = try file.draft(plan.contents, lastGood: plan.lastGood, retains: retains, replacing: plan.base) {
             // The draft may need the space of the copy. A new one is written as soon as the file is in place.
             if plan.status != nil { _ = try removeCopy() }
         }

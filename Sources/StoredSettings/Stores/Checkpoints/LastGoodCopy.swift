@@ -201,13 +201,13 @@ extension SettingsFile {
     /// - Parameters:
     ///   - known: The values that this process knows.
     ///   - contents: The contents of the next copy.
-    ///   - changed: The keys whose values have changed since the last copy.
+    ///   - retains: Whether a key may have had no other value since, and no setting of this process uses the stored one.
     ///   - directory: The directory of the settings file.
     /// - Returns: The values, by key.
     func allLastGood(
         _ known: [String: StoredValue],
         in contents: [String: StoredValue],
-        _ changed: Set<String>,
+        _ retains: (String) -> Bool,
         _ directory: SettingsDirectory
     ) -> [String: StoredValue] {
         do {
@@ -217,8 +217,7 @@ extension SettingsFile {
             guard try system.contents(of: handle, in: 0..<start.count) == start else { return known }
             let copy = try read(handle, .strict)
             let retained = copy.lastGood.filter { key, _ in
-                // It may have had another value in between.
-                !changed.contains(key) && copy.contents[key] != nil && copy.contents[key] == contents[key]
+                copy.contents[key] != nil && copy.contents[key] == contents[key] && retains(key)
             }
             return retained.merging(known) { $1 }
         } catch {

@@ -71,6 +71,13 @@ package final class JournalLock: Sendable {
         }
     }
 
+    /// Whether another program has locked the file, so that no further process can take part.
+    ///
+    /// The byte of token 0 belongs to no process.
+    package var isBlocked: Bool {
+        get throws { try system.isLocked(byteAt: Self.firstByte, of: file) }
+    }
+
     /// The process that holds the lock, if it has recorded itself.
     package var holder: LockHolder? {
         let token = page[JournalHeader.lockWord] & Self.tokenMask
@@ -93,7 +100,10 @@ extension JournalLock {
         // No system call is made. A test can make this one fail like any other.
         _ = try system.call(.lock, file.path) { 0 }
         var token = token.load(ordering: .relaxed)
-        if token == 0 { token = try claimToken() }
+        if token == 0 {
+            guard let new = try claimToken() else { return false }
+            token = new
+        }
         for _ in 0..<Self.spinCount {
             let word = page[JournalHeader.lockWord]
             guard word & Self.stateMask == 0 else { continue }
@@ -176,11 +186,11 @@ extension JournalLock {
     }
 
     /// Chooses a token that no other process has.
-    private func claimToken() throws(SystemError) -> UInt64 {
-        var new: UInt64
-        repeat {
-            new = .random(in: 1...Self.tokenMask)
-        } while try !system.tryLock(byteAt: Self.firstByte + Int(new), of: file)
+    ///
+    /// - Returns: The token; `nil` if its byte is locked. If that happens again, another program has locked the whole file.
+    private func claimToken() throws(SystemError) -> UInt64? {
+        let new = UInt64.random(in: 1...Self.tokenMask)
+        guard try system.tryLock(byteAt: Self.firstByte + Int(new), of: file) else { return nil }
         identity.withLock { identity in
             if identity == nil { identity = .current }
         }
@@ -209,6 +219,7 @@ extension JournalLock {
     private func tryAcquire(_ turn: inout Turn) throws -> Bool {
         if try acquireIfFree() { return true }
         let token = token.load(ordering: .relaxed)
+        guard token != 0 else { return false }
         let now = ContinuousClock.now
         if now - turn.start >= Self.starvationTime { claimNextTurn(token, since: turn.startTime) }
         yieldToClaim(token)
@@ -251,6 +262,8 @@ extension JournalLock {
 
     /// Sleeps until the holder releases the lock, or hands it over, or the holder has to be checked.
     private func sleep() {
+        // Nobody wakes a process that may not lock its byte.
+        guard hasToken else { return SystemCalls.sleep(seconds: 0.001) }
         let word = page[JournalHeader.lockWord]
         guard word & Self.stateMask != 0 else { return }
         let awaited = word | Self.awaitedBit

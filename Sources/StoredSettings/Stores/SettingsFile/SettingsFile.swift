@@ -292,7 +292,7 @@ extension SettingsFile {
     /// - Parameters:
     ///   - contents: The new contents.
     ///   - lastGood: The last good values of keys whose values in the new contents are unusable, as far as this process knows.
-    ///   - changed: The keys whose values have changed since the last copy.
+    ///   - retains: Whether the new copy may retain the last good value that the last one has for a key.
     ///   - current: The file to be replaced. Its text is edited unless that is canonical. The draft receives its
     ///     permissions and owner, or those of ``SettingsDirectory/model()``.
     ///   - makeRoom: Frees space on a full disk.
@@ -301,13 +301,13 @@ extension SettingsFile {
     func draft(
         _ contents: [String: StoredValue],
         lastGood: [String: StoredValue],
-        changed: Set<String>,
+        retains: (String) -> Bool,
         replacing current: Reading?,
         makeRoom: () throws -> Void
     ) throws -> Draft? {
         let directory = try directory()
         let canonical = try SettingsFileText.text(of: contents)
-        let allLastGood = allLastGood(lastGood, in: contents, changed, directory)
+        let allLastGood = allLastGood(lastGood, in: contents, retains, directory)
         var copy = try SettingsFileText.copy(of: canonical, lastGood: allLastGood)
         if copy.count > Self.longestFile { copy = canonical }
         guard let (bytes, isCanonical) = try text(of: contents, canonical, replacing: current) else {
