@@ -88,12 +88,8 @@ public final class StoreVersion: @unchecked Sendable {
         version.isCurrent(localAddress: localAddress)
     }
 
-    /// The version of the contents in memory if they are current; otherwise `nil`.
-    var contentsVersion: UInt64? {
-        let version = version
-        guard isCurrent(version) else { return nil }
-        return current.load(ordering: .acquiring)
-    }
+    /// Whether the contents in memory are current.
+    var areContentsCurrent: Bool { isCurrent(version) }
 
     /// The shared word that the contents in memory correspond to.
     var seenWord: UInt64 { seen.load(ordering: .relaxed) }

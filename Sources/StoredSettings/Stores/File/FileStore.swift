@@ -160,7 +160,7 @@ extension FileStore {
     ///   - lookingAtFile: Whether to look at the file even if no event has reported a change.
     ///   - effects: Receives what to do afterwards.
     func reloadIfDue(lookingAtFile: Bool = false, _ effects: inout Effects) {
-        guard lookingAtFile || storeVersion.contentsVersion == nil else { return }
+        guard lookingAtFile || !storeVersion.areContentsCurrent else { return }
         let reload = withState(&effects) { state in
             state.refresh(lookingAtFile: lookingAtFile)
             return state.isClosed ? nil : state.reload

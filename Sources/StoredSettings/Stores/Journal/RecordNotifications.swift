@@ -84,7 +84,7 @@ extension FileStore {
         requestNotification()
         // While no journal is known, a write to the file at its path may have completed it.
         if isFileChanged || journal == nil { storeVersion.mustLook() }
-        guard storeVersion.contentsVersion == nil else { return }
+        guard !storeVersion.areContentsCurrent else { return }
         withCurrentState { _ in }
         if peek({ $0.journal.journal !== journal }) {
             // The header of another journal lacks the request.
