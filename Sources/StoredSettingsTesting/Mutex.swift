@@ -3,6 +3,6 @@
 #if THREAD_SANITIZER
 import StoredSettings
 
-/// In a build for Thread Sanitizer, every `Mutex` of this module is a lock that the sanitizer knows.
+/// In a build for Thread Sanitizer, every `Mutex` of this module is a lock that reports its operations to the sanitizer.
 typealias Mutex = Locked
 #endif

@@ -9,7 +9,74 @@ import Glibc
 import Musl
 #endif
 
-#if canImport(Glibc) || canImport(Musl)
+#if THREAD_SANITIZER
+/// The lock of this library, which reports its operations to Thread Sanitizer.
+///
+/// A contended `Mutex` is acquired in the kernel, which the sanitizer does not observe. Without these reports, it would
+/// consider two successive holders unsynchronized, and report a false race.
+package final class Locked<Value: ~Copyable>: Sendable {
+    private let mutex: Mutex<Value>
+
+    package init(_ value: consuming sending Value) {
+        mutex = Mutex(value)
+        createMutex(address, 0)
+    }
+
+    deinit {
+        destroyMutex(address, 0)
+    }
+
+    package func withLock<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        willLockMutex(address, 0)
+        defer { didUnlockMutex(address, 0) }
+        return try mutex.withLock { (value: inout sending Value) throws(Failure) -> sending Result in
+            didLockMutex(address, 0, 0)
+            defer { _ = willUnlockMutex(address, 0) }
+            return try body(&value)
+        }
+    }
+
+    package func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        willLockMutex(address, isTry)
+        var isLocked = false
+        defer { if isLocked { didUnlockMutex(address, 0) } else { didLockMutex(address, isTry | hasFailed, 0) } }
+        return try mutex.withLockIfAvailable { (value: inout sending Value) throws(Failure) -> sending Result in
+            isLocked = true
+            didLockMutex(address, isTry, 0)
+            defer { _ = willUnlockMutex(address, 0) }
+            return try body(&value)
+        }
+    }
+
+    /// The address that identifies this lock to the sanitizer, which is never dereferenced.
+    private var address: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+}
+
+private let isTry: CUnsignedInt = 1 << 4
+private let hasFailed: CUnsignedInt = 1 << 5
+
+@_silgen_name("__tsan_mutex_create")
+private func createMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsignedInt)
+
+@_silgen_name("__tsan_mutex_destroy")
+private func destroyMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsignedInt)
+
+@_silgen_name("__tsan_mutex_pre_lock")
+private func willLockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsignedInt)
+
+@_silgen_name("__tsan_mutex_post_lock")
+private func didLockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsignedInt, _ recursion: CInt)
+
+@_silgen_name("__tsan_mutex_pre_unlock")
+private func willUnlockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsignedInt) -> CInt
+
+@_silgen_name("__tsan_mutex_post_unlock")
+private func didUnlockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsignedInt)
+#elseif canImport(Glibc) || canImport(Musl)
 /// The lock of this library.
 ///
 /// It is not recursive, and is never held while user code runs, except for the bodies of transactions and for requirements.
