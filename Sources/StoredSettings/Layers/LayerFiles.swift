@@ -241,10 +241,9 @@ extension LayerFiles {
 /// to use them.
 final class BaseSuite: ChangeSubscriber {
     private struct State {
-        /// The values; `nil` until they are read first.
-        var contents: [String: StoredValue]?
-        /// The values of commits before that.
-        var early: [String: StoredValue?] = [:]
+        /// The values that are known, those of commits at first; `nil` for removed ones.
+        var values: [String: StoredValue?] = [:]
+        /// The subscription; `nil` until all values are read.
         var subscription: SettingsEngine.SubscriberID?
     }
 
@@ -259,7 +258,7 @@ final class BaseSuite: ChangeSubscriber {
     }
 
     /// The newest values, with the keys of the suite or of the group.
-    var contents: [String: StoredValue] { state.withLock { $0.contents ?? [:] } }
+    var contents: [String: StoredValue] { state.withLock { $0.values.compactMapValues(\.self) } }
 
     var ignoresQuiet: Bool { true }
 
@@ -267,14 +266,14 @@ final class BaseSuite: ChangeSubscriber {
     ///
     /// The caller holds no lock, because opening the store can report errors.
     func open() {
-        guard state.withLock({ $0.contents == nil }) else { return }
+        guard state.withLock({ $0.subscription == nil }) else { return }
         let subscription = suite.engine.addFollower(self)
         let initial = suite.own(suite.engine.contents())
         let isFirst = state.withLock { state in
-            guard state.contents == nil else { return false }
+            guard state.subscription == nil else { return false }
             // A later commit than the one that was read is not overwritten.
-            state.contents = state.early.reduce(into: initial) { $0[$1.key] = $1.value }
-            (state.early, state.subscription) = ([:], subscription)
+            state.values.merge(initial.mapValues(Optional.some)) { known, _ in known }
+            state.subscription = subscription
             return true
         }
         // Another thread has opened the suite meanwhile.
@@ -290,15 +289,7 @@ final class BaseSuite: ChangeSubscriber {
         // The layers of the suite itself are not layers of the other one.
         guard !commit.isLayered else { return false }
         let changes = suite.own(Dictionary(commit.changes.map { ($0.key, $0.new) }) { $1 })
-        state.withLock { state in
-            for (key, value) in changes {
-                if state.contents == nil {
-                    state.early.updateValue(value, forKey: key)
-                } else {
-                    state.contents?[key] = value
-                }
-            }
-        }
+        state.withLock { $0.values.merge(changes) { $1 } }
         return !changes.isEmpty
     }
 

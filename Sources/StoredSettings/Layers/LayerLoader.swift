@@ -23,7 +23,7 @@ struct LayerLoader {
     /// Whether a program may be about to write a file, or a lack of resources may end, so that another look is due.
     var isUnsettled: Bool {
         documents.values.contains(where: \.isUnsettled) || secrets.values.contains(where: \.isUnsettled)
-            || directoryProblems.values.contains { ($0.underlying as? SystemError)?.isTransient == true }
+            || directoryProblems.values.contains(where: \.isTransient)
     }
 
     /// Looks at all files, and uses the values of some suites.
@@ -177,8 +177,8 @@ struct LayerFile<Contents: Collection & Equatable & Sendable>: Sendable {
     var contents: Contents? { known?.contents }
     /// The error that prevents reading the file.
     private(set) var problem: SettingsError?
-    /// Whether a program may be about to write the file, so that another look is due.
-    private(set) var isUnsettled = false
+    /// Whether a program may be about to write the file, or a lack of resources may end, so that another look is due.
+    var isUnsettled: Bool { suspectSince != nil || problem?.isTransient == true }
 
     /// The version that was accepted last.
     private var known: Reading?
@@ -212,30 +212,23 @@ struct LayerFile<Contents: Collection & Equatable & Sendable>: Sendable {
             guard isAccepted(isEmptied ?? exists) else { return }
             (known, problem) = (reading, nil)
         } catch {
-            // A lack of resources ends without an event.
-            let isTransient = (error as? SystemError)?.isTransient == true
             guard isAccepted(isOpened && problem == nil) else { return }
             problem = makeProblem(error, contents != nil)
-            isUnsettled = isTransient
         }
     }
 
     /// Returns whether the state of the file is accepted now.
     private mutating func isAccepted(_ isSuspect: Bool) -> Bool {
-        isUnsettled = false
-        guard isSuspect else {
-            suspectSince = nil
-            return true
-        }
         let since = suspectSince ?? .now
-        suspectSince = since
-        guard .now - since < .seconds(SettingsFileState.settlingTime) else {
-            suspectSince = nil
-            return true
-        }
-        isUnsettled = true
-        return false
+        let isAccepted = !isSuspect || .now - since >= .seconds(SettingsFileState.settlingTime)
+        suspectSince = isAccepted ? nil : since
+        return isAccepted
     }
+}
+
+extension SettingsError {
+    /// Whether a lack of resources prevents reading, which ends without an event.
+    fileprivate var isTransient: Bool { (underlying as? SystemError)?.isTransient == true }
 }
 
 extension LayerFile<[String: StoredValue]> {
