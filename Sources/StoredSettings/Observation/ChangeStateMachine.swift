@@ -29,14 +29,8 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
         case suspend
     }
 
-    /// The action after ``suspend(_:)``.
-    enum SuspendAction {
-        case wait
-        case resume(Continuation, with: Change?)
-    }
-
-    /// The action after ``wake()``, ``finish()`` and ``cancel()``.
-    enum WakeAction {
+    /// The action after all other events.
+    enum Action {
         case none
         case resume(Continuation, with: Change?)
     }
@@ -60,11 +54,11 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
     /// The consumer has a continuation.
     ///
     /// Any other event may have happened since ``next()``.
-    mutating func suspend(_ continuation: Continuation) -> SuspendAction {
+    mutating func suspend(_ continuation: Continuation) -> Action {
         switch state {
         case .idle:
             state = .waiting(continuation)
-            return .wait
+            return .none
         case .buffered(let change):
             state = .idle
             return .resume(continuation, with: change)
@@ -102,7 +96,7 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
     }
 
     /// The locks are released.
-    mutating func wake() -> WakeAction {
+    mutating func wake() -> Action {
         guard case .ready(let continuation, let change) = state else { return .none }
         state = .idle
         return .resume(continuation, with: change)
@@ -111,7 +105,7 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
     /// No more changes follow.
     ///
     /// The pending change is still delivered.
-    mutating func finish() -> WakeAction {
+    mutating func finish() -> Action {
         switch state {
         case .idle:
             state = .finished
@@ -133,7 +127,7 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
     /// The consumer's task is canceled.
     ///
     /// The pending change is dropped.
-    mutating func cancel() -> WakeAction {
+    mutating func cancel() -> Action {
         defer { state = .finished }
         switch state {
         case .waiting(let continuation), .ready(let continuation, _):
@@ -145,5 +139,4 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
 }
 
 extension ChangeStateMachine.NextAction: Equatable where Change: Equatable {}
-extension ChangeStateMachine.SuspendAction: Equatable where Change: Equatable, Continuation: Equatable {}
-extension ChangeStateMachine.WakeAction: Equatable where Change: Equatable, Continuation: Equatable {}
+extension ChangeStateMachine.Action: Equatable where Change: Equatable, Continuation: Equatable {}

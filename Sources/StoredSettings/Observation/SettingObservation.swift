@@ -183,6 +183,8 @@ final class CallbackSubscriber: CallbackReceiver {
         var isFinished = false
         var isInvalid = false
 
+        var isDeliveryDue: Bool { pending != nil && !isDelivering }
+
         /// Whether no call can follow.
         var isOver: Bool { isInvalid || isFinished && pending == nil && !isDelivering }
 
@@ -256,17 +258,26 @@ final class CallbackSubscriber: CallbackReceiver {
     }
 
     func deliverAll() {
-        while let (change, tie) = nextDelivery() {
+        while let tie = state.withLock({ $0.isDeliveryDue ? .some($0.tie) : nil }) {
             // A strong reference, so that the object exists during the call.
             let object = tie?.object
             if tie != nil, object == nil {
-                restore(change)
                 if endIfUnowned() { return LifetimeTies.shared.sweep() }
                 // The subscriber has another tie by now, or none.
                 continue
             }
+            guard let change = takePending(tiedTo: tie) else { continue }
             withExtendedLifetime(object) { callback(change) }
             state.withLock { $0.isDelivering = false }
+        }
+    }
+
+    /// Begins to deliver the pending change, unless the subscriber has another tie by now.
+    private func takePending(tiedTo tie: WeakReference<AnyObject>?) -> StoredValueChange? {
+        state.withLock { state in
+            guard state.isDeliveryDue, state.tie === tie else { return nil }
+            state.isDelivering = true
+            return state.pending.take()
         }
     }
 
@@ -279,24 +290,6 @@ final class CallbackSubscriber: CallbackReceiver {
         return state.withLock { state in
             if isUnowned, state.tie === tie { state.end() }
             return state.isInvalid
-        }
-    }
-
-    /// Makes a change that was not delivered pending again.
-    private func restore(_ change: StoredValueChange) {
-        state.withLock { state in
-            state.isDelivering = false
-            guard !state.isInvalid else { return }
-            state.pending = state.pending.map(change.followed) ?? change
-        }
-    }
-
-    private func nextDelivery() -> (StoredValueChange, WeakReference<AnyObject>?)? {
-        state.withLock { state in
-            guard !state.isDelivering, let change = state.pending else { return nil }
-            state.isDelivering = true
-            state.pending = nil
-            return (change, state.tie)
         }
     }
 }

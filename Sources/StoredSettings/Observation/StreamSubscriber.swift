@@ -48,9 +48,7 @@ final class StreamSubscriber<Change: CoalescingChange>: ChangeSubscriber {
                 return nil
             case .suspend:
                 return await withCheckedContinuation(isolation: isolation) { continuation in
-                    if case .resume(let continuation, let change) = machine.withLock({ $0.suspend(continuation) }) {
-                        continuation.resume(returning: change)
-                    }
+                    perform(machine.withLock { $0.suspend(continuation) })
                 }
             }
         } onCancel: {
@@ -58,7 +56,7 @@ final class StreamSubscriber<Change: CoalescingChange>: ChangeSubscriber {
         }
     }
 
-    private func perform(_ action: Machine.WakeAction) {
+    private func perform(_ action: Machine.Action) {
         if case .resume(let continuation, let change) = action {
             continuation.resume(returning: change)
         }
