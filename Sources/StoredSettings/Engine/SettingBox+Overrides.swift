@@ -187,22 +187,18 @@ extension SettingBox {
     /// A text that is to be stored is decoded over the value beneath the overrides. If it lacks a member that the type requires,
     /// it is a part, and all members that it lacks are those of that value.
     private func convertOverride(_ candidate: StoredValue, over base: (() -> Value)?) throws -> Value {
-        do {
-            return try key.conversion.decode(candidate)
-        } catch {
-            // An empty string is an empty dictionary. It must not hide the stored value by the default.
-            guard candidate != [:] else { throw error }
-            // Only a part needs the other value.
-            var start: Value?
-            let value = try key.conversion.decode(candidate, after: error) {
-                let value = base?() ?? key.defaultValue
-                start = value
-                return value
-            }
-            guard let start else { return value }
-            try checkNames(in: candidate, over: start)
-            return base == nil ? value : completed(candidate, from: start) ?? value
+        // An empty string is an empty dictionary. It must not hide the stored value by the default.
+        guard candidate != [:] else { return try key.conversion.decode(candidate) }
+        // Only a part needs the other value.
+        var start: Value?
+        let value = try key.conversion.decode(candidate) {
+            let value = base?() ?? key.defaultValue
+            start = value
+            return value
         }
+        guard let start else { return value }
+        try checkNames(in: candidate, over: start)
+        return base == nil ? value : completed(candidate, from: start) ?? value
     }
 
     /// Returns a structure with the members that pairs name; `nil` for a value of another kind.
@@ -230,12 +226,8 @@ extension SettingBox {
         guard case .dictionary(let given) = part, case .dictionary(let members)? = encoded(value) else { return nil }
         let whole = StoredValue.dictionary(members.merging(given) { $1 })
         do {
-            do {
-                return try key.conversion.decode(whole)
-            } catch {
-                // A part of a part.
-                return try key.conversion.decode(whole, after: error) { value }
-            }
+            // It may be a part of a part.
+            return try key.conversion.decode(whole) { value }
         } catch {
             // An enum has one member at a time.
             return nil

@@ -308,11 +308,7 @@ extension SettingBox {
 
     /// Decodes a stored value over the default, without validating it.
     func convert(_ stored: StoredValue) throws -> Value {
-        do {
-            return try key.conversion.decode(stored)
-        } catch {
-            return try key.conversion.decode(stored, after: error) { key.defaultValue }
-        }
+        try key.conversion.decode(stored) { key.defaultValue }
     }
 
     private func unusable(_ error: any Error, hasLastGood: Bool) -> SettingsError {

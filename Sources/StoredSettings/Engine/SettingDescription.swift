@@ -139,14 +139,26 @@ extension SettingConversion where Value: StoredValueConvertible {
 // MARK: - Completion by the default
 
 extension SettingConversion {
-    /// Decodes a stored value again, with the members that it lacks, after its decoding has failed.
+    /// Decodes a stored value, with the members of a default that it lacks.
     ///
     /// A member is added only after the decoding has failed because it is missing. So the default never changes a value that
     /// the type can decode by itself, and the default of a complete value is never made or encoded.
     ///
     /// - Throws: The error of the last decoding. It is about a member that the default lacks, too, or about another part.
     ///   An error in a part of the default is replaced by the error of the stored value.
-    func decode(_ stored: StoredValue, after error: any Error, over makeDefault: () -> Value) throws -> Value {
+    func decode(_ stored: StoredValue, over makeDefault: () -> Value) throws -> Value {
+        do {
+            return try decode(stored)
+        } catch {
+            return try complete(stored, after: error, from: makeDefault)
+        }
+    }
+
+    private func complete(
+        _ stored: StoredValue,
+        after error: any Error,
+        from makeDefault: () -> Value
+    ) throws -> Value {
         let error = SettingsError.wrapping(error, as: .invalidValue)
         guard error.missingMember != nil, let form = encodedOrNil(makeDefault()) else { throw error }
         var completed = stored
