@@ -28,12 +28,12 @@ extension Setting {
         _ onChange: @escaping @Sendable (SettingChange<Value>) -> Void
     ) -> SettingObservation {
         let last = LastReading<Value>()
-        let (subscriber, id, value) = subscribe { change in
+        let (subscription, value) = subscribe { change in
             CallbackSubscriber(change) { change in
                 if let change = self.change(change, after: last) { onChange(change) }
             }
         }
-        let observation = SettingObservation(subscriber, id: id, engine: engine)
+        let observation = SettingObservation(subscription)
         let reading = box.consistentReading(of: value, isReported: initial)
         last.note(reading)
         if initial {
@@ -41,7 +41,7 @@ extension Setting {
             change.isSecret = isSecret || reading.isFromSecretFile
             onChange(change)
         }
-        subscriber.endDelivery()
+        observation.subscriber.endDelivery()
         return observation
     }
 }
@@ -61,27 +61,24 @@ extension Setting {
 ///
 /// ``invalidate()`` ends an observation at once. `defer { observation.invalidate() }` holds it until then, too.
 public final class SettingObservation: Sendable {
-    let subscriber: CallbackSubscriber
-    private let id: SettingsEngine.SubscriberID
-    private let engine: SettingsEngine
+    private let subscription: Subscription<CallbackSubscriber>
 
-    init(_ subscriber: CallbackSubscriber, id: SettingsEngine.SubscriberID, engine: SettingsEngine) {
-        self.subscriber = subscriber
-        self.id = id
-        self.engine = engine
+    init(_ subscription: Subscription<CallbackSubscriber>) {
+        self.subscription = subscription
     }
 
     deinit {
         subscriber.invalidate()
-        engine.removeSubscriber(id)
     }
+
+    var subscriber: CallbackSubscriber { subscription.subscriber }
 
     /// Ends the observation.
     ///
     /// A call that is running on another thread continues to its end. No other call follows.
     public func invalidate() {
         subscriber.invalidate()
-        engine.removeSubscriber(id)
+        subscription.end()
         LifetimeTies.shared.remove(self)
     }
 

@@ -35,14 +35,14 @@ extension Setting {
         /// The values for one loop.
         public struct Iterator: AsyncIteratorProtocol {
             private let setting: Setting<Value>
-            private let subscription: ChangeSubscription<StoredValueChange>
+            private let subscription: Subscription<StreamSubscriber<StoredValueChange>>
             private var isFirst = true
             private let first: StoredValue?
             private var last: StoredValue?
 
             init(_ setting: Setting<Value>) {
                 self.setting = setting
-                (subscription, first) = setting.subscribe()
+                (subscription, first) = setting.subscribe { StreamSubscriber($0) }
             }
 
             /// The next value; `nil` when the task is canceled or the suite is finished.
@@ -54,7 +54,7 @@ extension Setting {
                     last = setting.box.identity(of: reading)
                     return reading.value
                 }
-                while let change = await subscription.storage.next(isolation: actor) {
+                while let change = await subscription.subscriber.next(isolation: actor) {
                     let reading = setting.newReading(of: change)
                     let identity = setting.box.identity(of: reading)
                     guard identity != last else { continue }
@@ -69,12 +69,12 @@ extension Setting {
     /// The changes of a setting over time: see ``Setting/changes()``.
     public struct Changes: AsyncSequence, Sendable {
         private let setting: Setting<Value>
-        private let subscription: ChangeSubscription<StoredValueChange>
+        private let subscription: Subscription<StreamSubscriber<StoredValueChange>>
         private let last: LastReading<Value>
 
         init(_ setting: Setting<Value>) {
             self.setting = setting
-            let (subscription, value) = setting.subscribe()
+            let (subscription, value) = setting.subscribe { StreamSubscriber($0) }
             self.subscription = subscription
             last = LastReading()
             last.note(setting.box.consistentReading(of: value, isReported: false))
@@ -89,14 +89,14 @@ extension Setting {
         /// The changes for one loop.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let setting: Setting<Value>
-            fileprivate let subscription: ChangeSubscription<StoredValueChange>
+            fileprivate let subscription: Subscription<StreamSubscriber<StoredValueChange>>
             fileprivate let last: LastReading<Value>
 
             /// The next change; `nil` when the task is canceled or the suite is finished.
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> SettingChange<
                 Value
             >? {
-                while let change = await subscription.storage.next(isolation: actor) {
+                while let change = await subscription.subscriber.next(isolation: actor) {
                     if let change = setting.change(change, after: last) { return change }
                 }
                 return nil
@@ -112,28 +112,21 @@ extension Setting.Values.Iterator: Sendable {}
 extension Setting.Changes.Iterator: Sendable {}
 
 extension Setting {
-    /// Adds a stream, which receives every change after the value that is returned.
-    func subscribe() -> (ChangeSubscription<StoredValueChange>, StoredValue?) {
-        let (storage, id, value) = subscribe { StreamSubscriber($0) }
-        return (ChangeSubscription(storage, in: engine, id: id), value)
-    }
-
     /// Adds a subscriber, which receives every change after the value that is returned.
     ///
     /// - Parameter makeSubscriber: Creates the subscriber with the function that returns the change that a commit makes for it.
-    /// - Returns: The subscriber, its identifier, and the stored value.
+    /// - Returns: The subscription, and the stored value.
     func subscribe<Subscriber: ChangeSubscriber>(
         _ makeSubscriber: (@escaping @Sendable (StoreCommit) -> StoredValueChange?) -> Subscriber
-    ) -> (Subscriber, SettingsEngine.SubscriberID, StoredValue?) {
+    ) -> (Subscription<Subscriber>, StoredValue?) {
         guard !storedKeys.old.isEmpty else {
             let subscriber = makeSubscriber(StoredValueChange.init(of:))
             let (id, value) = engine.addSubscriber(subscriber, forKeys: [key])
-            return (subscriber, id, value)
+            return (Subscription(subscriber, engine, id: id), value)
         }
         let known = KnownValues(storedKeys)
-        let subscriber = makeSubscriber { known.change($0) }
-        let (id, _) = engine.addSubscriber(subscriber, forKeys: storedKeys.all)
-        return (subscriber, id, known.begin(with: engine.contents()))
+        let subscription = Subscription(makeSubscriber { known.change($0) }, to: engine, forKeys: storedKeys.all)
+        return (subscription, known.begin(with: engine.contents()))
     }
 
     /// Whether descriptions contain no value.

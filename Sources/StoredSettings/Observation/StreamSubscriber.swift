@@ -64,20 +64,25 @@ final class StreamSubscriber<Change: CoalescingChange>: ChangeSubscriber {
 }
 
 /// A subscriber's registration with an engine, which ends with the last reference to it.
-final class ChangeSubscription<Change: CoalescingChange>: Sendable {
-    let storage: StreamSubscriber<Change>
+final class Subscription<Subscriber: ChangeSubscriber>: Sendable {
+    let subscriber: Subscriber
     private let engine: SettingsEngine
     private let id: SettingsEngine.SubscriberID
     private let isTaken = Atomic(false)
 
-    init(_ storage: StreamSubscriber<Change>, in engine: SettingsEngine, id: SettingsEngine.SubscriberID) {
-        self.storage = storage
-        self.engine = engine
-        self.id = id
+    /// Adds a subscriber for some keys, or for every key, which receives every change from now on.
+    convenience init(_ subscriber: Subscriber, to engine: SettingsEngine, forKeys keys: [String]? = nil) {
+        self.init(subscriber, engine, id: engine.addSubscriber(subscriber, forKeys: keys).id)
     }
 
+    init(_ subscriber: Subscriber, _ engine: SettingsEngine, id: SettingsEngine.SubscriberID) {
+        (self.subscriber, self.engine, self.id) = (subscriber, engine, id)
+    }
+
+    func end() { engine.removeSubscriber(id) }
+
     deinit {
-        engine.removeSubscriber(id)
+        end()
     }
 
     /// Returns whether the caller is the first one, which may consume this subscription.

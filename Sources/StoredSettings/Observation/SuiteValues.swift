@@ -48,16 +48,14 @@ extension SettingsSuite {
 
         /// The values for one loop.
         public struct Iterator: AsyncIteratorProtocol {
-            private let subscription: ChangeSubscription<StoredValueChange>
+            private let subscription: Subscription<StreamSubscriber<StoredValueChange>>
             private let readAll: () -> Bool
             private let current: () -> Element
             private var isFirst = true
 
             fileprivate init(_ sequence: TupleValues) {
-                let (engine, keys) = (sequence.engine, sequence.keys)
-                let storage = StreamSubscriber(StoredValueChange.init(readingAfter:))
-                let id = engine.addSubscriber(storage, forKeys: Array(keys)).id
-                subscription = ChangeSubscription(storage, in: engine, id: id)
+                let subscriber = StreamSubscriber(StoredValueChange.init(readingAfter:))
+                subscription = Subscription(subscriber, to: sequence.engine, forKeys: Array(sequence.keys))
                 // After the subscription: a change in between is in both, and is then equal to what was read.
                 (readAll, current) = sequence.track()
                 _ = readAll()
@@ -69,7 +67,7 @@ extension SettingsSuite {
                     isFirst = false
                     return Task.isCancelled ? nil : current()
                 }
-                while await subscription.storage.next(isolation: actor) != nil {
+                while await subscription.subscriber.next(isolation: actor) != nil {
                     if readAll() { return current() }
                 }
                 return nil
@@ -113,15 +111,15 @@ extension SettingsSuite {
         private let keys: Set<String>?
         /// Whether a change of a value that another layer has is a change as well.
         private let includesLayers: Bool
-        private let subscription: ChangeSubscription<Change>
+        private let subscription: Subscription<StreamSubscriber<Change>>
 
         package init(of suite: SettingsSuite, keys: Set<String>?, includesLayers: Bool = false) {
             self.suite = suite
             self.keys = keys
             self.includesLayers = includesLayers
-            let (engine, group) = (suite.engine, suite.group)
-            let storage = StreamSubscriber { Change($0, keys: keys, in: group, includesLayers: includesLayers) }
-            subscription = ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage).id)
+            let group = suite.group
+            let subscriber = StreamSubscriber { Change($0, keys: keys, in: group, includesLayers: includesLayers) }
+            subscription = Subscription(subscriber, to: suite.engine)
         }
 
         /// Starts with the changes since the sequence was created; a second loop starts now.
@@ -133,11 +131,11 @@ extension SettingsSuite {
         /// The changes for one loop.
         public struct Iterator: AsyncIteratorProtocol {
             let suite: SettingsSuite
-            let subscription: ChangeSubscription<Change>
+            let subscription: Subscription<StreamSubscriber<Change>>
 
             /// The next change; `nil` when the task is canceled or the suite is finished.
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Change? {
-                await subscription.storage.next(isolation: actor)?.redacted(in: suite)
+                await subscription.subscriber.next(isolation: actor)?.redacted(in: suite)
             }
         }
     }

@@ -218,15 +218,15 @@ struct LastGoodValueTests {
                 program.suite.observe(program.limit) { several.withLock { $0.append(program.limit.value) } },
             ]
             var changes = program.limit.changes().makeAsyncIterator()
-            let subscription = program.limit.subscribe().0
+            let subscription = program.limit.subscribe { StreamSubscriber($0) }.0
             try program.edit(path, #"{"limit": 200}"#)
             // The stream has seen the unusable value, and delivered nothing.
-            let unusable = try #require(await subscription.storage.next(isolation: nil))
+            let unusable = try #require(await subscription.subscriber.next(isolation: nil))
             let last = LastReading<Int>()
             #expect(program.limit.change(unusable, after: last) == nil)
             try program.edit(path, #"{"limit": 30}"#)
             #expect(program.limit.value == 30)
-            let next = try #require(await subscription.storage.next(isolation: nil))
+            let next = try #require(await subscription.subscriber.next(isolation: nil))
             let change = try #require(program.limit.change(next, after: last))
             #expect(change.old == 20)
             #expect(change.new == 30)
