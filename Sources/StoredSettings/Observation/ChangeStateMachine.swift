@@ -22,39 +22,14 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
 
     private var state = State.idle
 
-    /// The action after ``next()``.
-    enum NextAction {
-        case take(Change)
-        case end
-        case suspend
-    }
-
-    /// The action after all other events.
+    /// The action after an event.
     enum Action {
         case none
         case resume(Continuation, with: Change?)
     }
 
     /// The consumer requests a change.
-    mutating func next() -> NextAction {
-        switch state {
-        case .idle, .waiting, .ready:
-            return .suspend
-        case .buffered(let change):
-            state = .idle
-            return .take(change)
-        case .finishing(let change):
-            state = .finished
-            return .take(change)
-        case .finished:
-            return .end
-        }
-    }
-
-    /// The consumer has a continuation.
-    ///
-    /// Any other event may have happened since ``next()``.
-    mutating func suspend(_ continuation: Continuation) -> Action {
+    mutating func next(_ continuation: Continuation) -> Action {
         switch state {
         case .idle:
             state = .waiting(continuation)
@@ -138,5 +113,4 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
     }
 }
 
-extension ChangeStateMachine.NextAction: Equatable where Change: Equatable {}
 extension ChangeStateMachine.Action: Equatable where Change: Equatable, Continuation: Equatable {}

@@ -41,16 +41,10 @@ final class StreamSubscriber<Change: CoalescingChange>: ChangeSubscriber {
     @_specialize(where Change == StoredValueChange)
     func next(isolation: isolated (any Actor)?) async -> Change? {
         await withTaskCancellationHandler {
-            switch machine.withLock({ $0.next() }) {
-            case .take(let change):
-                return Task.isCancelled ? nil : change
-            case .end:
-                return nil
-            case .suspend:
-                return await withCheckedContinuation(isolation: isolation) { continuation in
-                    perform(machine.withLock { $0.suspend(continuation) })
-                }
+            let change = await withCheckedContinuation(isolation: isolation) { continuation in
+                perform(machine.withLock { $0.next(continuation) })
             }
+            return Task.isCancelled ? nil : change
         } onCancel: {
             perform(machine.withLock { $0.cancel() })
         }

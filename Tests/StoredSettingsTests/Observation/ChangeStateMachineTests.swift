@@ -18,7 +18,7 @@ struct ChangeStateMachineTests {
     @Test("a change that is offered between an offer and its wake is delivered with it")
     func absorbingBeforeWake() {
         var machine = Machine()
-        #expect(machine.suspend(7) == .none)
+        #expect(machine.next(7) == .none)
         #expect(machine.offer(change(1, 2)) == true)
         #expect(machine.offer(change(2, 3)) == true)
         #expect(machine.wake() == .resume(7, with: change(1, 3)))
@@ -28,7 +28,7 @@ struct ChangeStateMachineTests {
     @Test("a change that is undone between an offer and its wake wakes no consumer")
     func undoingBeforeWake() {
         var machine = Machine()
-        #expect(machine.suspend(7) == .none)
+        #expect(machine.next(7) == .none)
         #expect(machine.offer(change(1, 2)) == true)
         #expect(machine.offer(change(2, 1)) == true)
         #expect(machine.wake() == .none)
@@ -39,29 +39,20 @@ struct ChangeStateMachineTests {
     @Test("finishing between an offer and its wake does not lose the change")
     func finishingWhileReady() {
         var machine = Machine()
-        #expect(machine.suspend(7) == .none)
+        #expect(machine.next(7) == .none)
         #expect(machine.offer(change(1, 2)) == true)
         #expect(machine.finish() == .resume(7, with: change(1, 2)))
         #expect(machine.wake() == .none)
-        #expect(machine.next() == .end)
+        #expect(machine.next(8) == .resume(8, with: nil))
     }
 
-    @Test("finishing between the request and the suspension ends the consumer")
-    func finishBeforeSuspend() {
+    @Test("finishing ends the consumer, after a last change")
+    func finishing() {
         var machine = Machine()
-        #expect(machine.next() == .suspend)
-        #expect(machine.finish() == .none)
-        #expect(machine.suspend(7) == .resume(7, with: nil))
-    }
-
-    @Test("a change before the end is delivered when both come between the request and the suspension")
-    func lastChangeBeforeSuspend() {
-        var machine = Machine()
-        #expect(machine.next() == .suspend)
         #expect(machine.offer(change(1, 2)) == false)
         #expect(machine.finish() == .none)
-        #expect(machine.suspend(7) == .resume(7, with: change(1, 2)))
-        #expect(machine.next() == .end)
+        #expect(machine.next(7) == .resume(7, with: change(1, 2)))
+        #expect(machine.next(7) == .resume(7, with: nil))
     }
 
     @Test("cancellation ends the machine at once and drops a pending change")
@@ -69,10 +60,10 @@ struct ChangeStateMachineTests {
         var buffered = Machine()
         _ = buffered.offer(change(1, 2))
         #expect(buffered.cancel() == .none)
-        #expect(buffered.next() == .end)
+        #expect(buffered.next(8) == .resume(8, with: nil))
 
         var ready = Machine()
-        _ = ready.suspend(7)
+        _ = ready.next(7)
         _ = ready.offer(change(1, 2))
         #expect(ready.cancel() == .resume(7, with: nil))
         #expect(ready.wake() == .none)
@@ -82,9 +73,8 @@ struct ChangeStateMachineTests {
     @Test("a second consumer ends at once and does not disturb the first")
     func secondConsumer() {
         var machine = Machine()
-        #expect(machine.suspend(7) == .none)
-        #expect(machine.next() == .suspend)
-        #expect(machine.suspend(8) == .resume(8, with: nil))
+        #expect(machine.next(7) == .none)
+        #expect(machine.next(8) == .resume(8, with: nil))
         _ = machine.offer(change(1, 2))
         #expect(machine.wake() == .resume(7, with: change(1, 2)))
     }
@@ -105,6 +95,6 @@ struct ChangeStateMachineTests {
             ],
             origin: .external
         )
-        #expect(machine.next() == .take(expected))
+        #expect(machine.next(7) == .resume(7, with: expected))
     }
 }
