@@ -359,6 +359,7 @@ extension Setting {
             } else {
                 try engine.write(stored, forKey: key)
             }
+            box.health.noteSet(stored)
         } catch {
             throw unsaved(error)
         }
@@ -375,6 +376,7 @@ extension Setting {
             engine.assign(box.key.storedKeys.edits(stored)) { report($0, as: .writeFailed) }
         } else {
             engine.assign(stored, forKey: key) { report($0, as: .writeFailed) }
+            box.health.noteSet(stored)
         }
     }
 

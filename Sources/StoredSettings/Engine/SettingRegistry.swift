@@ -80,18 +80,23 @@ extension [AnySettingBox] {
 }
 
 extension SettingsEngine: LastGoodObserver {
-    var isExaminationDue: Bool { valueHealth.withLock(\.entries).values.contains(where: \.isExaminationDue) }
+    func isExaminationDue(forCheckpoint isForCheckpoint: Bool) -> Bool {
+        valueHealth.withLock(\.entries).values.contains { $0.isExaminationDue(forCheckpoint: isForCheckpoint) }
+    }
 
-    func examineValues() {
-        for (key, health) in valueHealth.withLock(\.entries) {
-            guard let unshared = health.beginExamination() else { continue }
-            for box in settings.withLock({ $0.boxes(ofKey: key) }) + unshared { box.examine() }
+    func examineValues(forCheckpoint isForCheckpoint: Bool) {
+        for (key, health) in valueHealth.withLock(\.entries)
+        where health.isExaminationDue(forCheckpoint: isForCheckpoint) {
+            // First: a change that follows makes it due again.
+            let boxes = settings.withLock { $0.boxes(ofKey: key) } + health.unshared
+            health.endExamination()
+            for box in boxes { box.examine() }
         }
     }
 
     var replacements: [ValueReplacement] {
         // In the copy, a value is nested one level deeper. A secret that was replaced must not survive on the disk.
-        valueHealth.withLock(\.entries).values.compactMap(\.history.replacement)
+        valueHealth.withLock { $0.replacements() }
             .filter { !isSecret($0.key) && $0.used.isNested(within: StoredValue.maximumDepth - 1) }
     }
 

@@ -104,7 +104,7 @@ extension SettingsEngine {
                 } else {
                     nil
                 }
-            valueHealth.withLock { $0.entries[key] }?.note(replacement)
+            valueHealth.withLock { $0.note(replacement, forKey: key) }
         }
     }
 }

@@ -78,7 +78,12 @@ package final class SettingsEngine: Sendable {
     deinit {
         guard ownsStore else { return }
         // The store refers to its observer weakly, and this one is no longer there.
-        let observer = ClosingObserver(reporters: state.withLock(\.reporters), replacements: replacements)
+        let observer = ClosingObserver(
+            reporters: state.withLock(\.reporters),
+            replacements: replacements,
+            healths: valueHealth.withLock(\.entries),
+            secretKeys: secretKeys.withLock(\.self)
+        )
         store.setObserver(observer)
         withExtendedLifetime(observer) { store.close() }
     }
@@ -88,9 +93,21 @@ package final class SettingsEngine: Sendable {
 private final class ClosingObserver: LastGoodObserver {
     private let reporters: [any SettingsReporter]
     let replacements: [ValueReplacement]
+    private let healths: [String: ValueHealth]
+    private let secretKeys: Set<String>
 
-    init(reporters: [any SettingsReporter], replacements: [ValueReplacement]) {
+    init(
+        reporters: [any SettingsReporter],
+        replacements: [ValueReplacement],
+        healths: [String: ValueHealth],
+        secretKeys: Set<String>
+    ) {
         (self.reporters, self.replacements) = (reporters, replacements)
+        (self.healths, self.secretKeys) = (healths, secretKeys)
+    }
+
+    func uses(_ value: StoredValue?, forKey key: String) -> Bool {
+        secretKeys.contains(key) || healths[key]?.uses(value) ?? false
     }
 
     package func record(_ commit: StoreCommit) -> StoreDelivery { .none }

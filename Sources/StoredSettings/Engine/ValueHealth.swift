@@ -41,12 +41,16 @@ struct ValueHistory {
         (certainCount, newest, isComplete, replacement) = (0, nil, false, nil)
     }
 
-    /// Records a usable value that was read, because a set of this process need not be recorded.
+    /// Records a usable value that was read or set, because a set of this process need not be recorded.
     mutating func noteUsable(_ value: StoredValue) {
         guard value != newest, value != values.first else { return }
+        noteGap()
         insert(value, at: 0)
         certainCount = 0
     }
+
+    /// Whether the stored value counts as the next one after the earlier values.
+    var isOrdered: Bool { newest != nil || replacement != nil }
 
     /// Records what is used instead of the stored value; `nil` if that is used itself.
     mutating func note(_ replacement: ValueReplacement?) {
@@ -108,10 +112,18 @@ final class ValueHealth: Sendable {
         var error: SettingsError?
     }
 
+    /// Whether the settings of the key have to examine the value.
+    private enum Examination {
+        /// Before a checkpoint, which replaces the copy.
+        case atCheckpoint
+        /// The value has changed since they did.
+        case due
+        case done
+    }
+
     private struct State {
         var history = ValueHistory()
-        /// Whether the settings of the key have examined the value since the last change.
-        var isExamined = false
+        var examination = Examination.atCheckpoint
         /// A setting of each type among those that the registry does not have under this key.
         var unshared = WeakTable<ObjectIdentifier, AnySettingBox>()
         /// The value that a setting has converted last.
@@ -123,6 +135,8 @@ final class ValueHealth: Sendable {
     }
 
     private let state = Locked(State())
+    /// Whether a set of this process changes what is known about the order of the values.
+    private let isOrdered = Atomic(false)
 
     /// The number of reports that are made about one value: settings of different types may reject it for different reasons.
     private static let maximumReports = 16
@@ -131,18 +145,26 @@ final class ValueHealth: Sendable {
 
     /// Records the next change of the key.
     func note(_ change: StoreChange) {
+        withHistory { $0.note(change) }
+    }
+
+    private func withHistory(isExamined: Bool = false, _ body: (inout ValueHistory) -> Void) {
         state.withLock { state in
-            state.history.note(change)
-            state.isExamined = false
+            body(&state.history)
+            if !isExamined { state.examination = .due }
+            isOrdered.store(state.history.isOrdered, ordering: .relaxed)
         }
+    }
+
+    /// Records a value that a setting of this process has stored.
+    func noteSet(_ stored: StoredValue?) {
+        guard isOrdered.load(ordering: .relaxed), let stored else { return }
+        withHistory { $0.noteUsable(stored) }
     }
 
     /// Records that the key may have had any values since the last change.
     func noteGap() {
-        state.withLock { state in
-            state.history.noteGap()
-            state.isExamined = false
-        }
+        withHistory { $0.noteGap() }
     }
 
     /// Records a usable value that was read.
@@ -154,6 +176,7 @@ final class ValueHealth: Sendable {
             if let stored {
                 state.history.noteUsable(stored)
                 state.usable = stored
+                isOrdered.store(state.history.isOrdered, ordering: .relaxed)
             }
             guard let unusable = state.unusable, unusable != stored else { return [] }
             defer { (state.unusable, state.reports) = (nil, []) }
@@ -168,7 +191,13 @@ final class ValueHealth: Sendable {
 
     /// Records what is used instead of the stored value; `nil` if that is used itself.
     func note(_ replacement: ValueReplacement?) {
-        state.withLock { $0.history.note(replacement) }
+        // A value that is used again has to be examined: it is the last good one then.
+        withHistory(isExamined: replacement != nil) { $0.note(replacement) }
+    }
+
+    /// Lets a setting that is declared later examine the value, too.
+    func noteDeclaration() {
+        state.withLock { if $0.examination == .done { $0.examination = .due } }
     }
 
     /// Adds a setting that the registry does not have under this key, unless one with values of the same type is known.
@@ -180,14 +209,17 @@ final class ValueHealth: Sendable {
         }
     }
 
-    /// Whether the settings have to examine the value, because it has changed since they did.
-    var isExaminationDue: Bool { state.withLock { !$0.isExamined } }
+    /// Whether the settings have to examine the value.
+    func isExaminationDue(forCheckpoint isForCheckpoint: Bool) -> Bool {
+        state.withLock { $0.examination == .due || (isForCheckpoint && $0.examination == .atCheckpoint) }
+    }
 
-    /// Begins an examination, if one is due.
-    ///
-    /// - Returns: The settings that the registry does not have; `nil` if none is due until the next change.
-    func beginExamination() -> [AnySettingBox]? {
-        state.withLock { exchange(&$0.isExamined, with: true) ? nil : $0.unshared.objects }
+    /// The settings that the registry does not have.
+    var unshared: [AnySettingBox] { state.withLock { $0.unshared.objects } }
+
+    /// Records that the settings examine the value, which is due again after the next change.
+    func endExamination() {
+        state.withLock { $0.examination = .done }
     }
 
     /// Records an unusable value.
@@ -241,6 +273,8 @@ final class ValueHealth: Sendable {
 /// What is known about the values of each key that a setting has declared, under any of its names.
 struct ValueHealthTable {
     private(set) var entries: [String: ValueHealth] = [:]
+    /// The keys whose entries may have a replacement.
+    private var replacedKeys: Set<String> = []
     /// The number of entries at which those that no setting uses are removed.
     private var limit = leastLimit
 
@@ -248,7 +282,10 @@ struct ValueHealthTable {
 
     /// Returns the entry of a key, and creates it if necessary.
     mutating func health(ofKey key: String) -> ValueHealth {
-        if let known = entries[key] { return known }
+        if let known = entries[key] {
+            known.noteDeclaration()
+            return known
+        }
         if entries.count >= limit {
             for key in Array(entries.keys) where isKnownUniquelyReferenced(&entries[key]) { entries[key] = nil }
             limit = max(Self.leastLimit, 2 * entries.count)
@@ -256,6 +293,20 @@ struct ValueHealthTable {
         let new = ValueHealth()
         entries[key] = new
         return new
+    }
+
+    /// Records what is used instead of the stored value of a key; `nil` if that is used itself.
+    mutating func note(_ replacement: ValueReplacement?, forKey key: String) {
+        guard let entry = entries[key] else { return }
+        entry.note(replacement)
+        if replacement != nil { replacedKeys.insert(key) }
+    }
+
+    /// What is used instead of stored values.
+    mutating func replacements() -> [ValueReplacement] {
+        let all = replacedKeys.compactMap { entries[$0]?.history.replacement }
+        replacedKeys = Set(all.map(\.key))
+        return all
     }
 
     /// Records changes.
@@ -311,7 +362,11 @@ extension SettingBox {
             return firstUsable(of: old.map { ValueHistory.Candidate(value: $0, isCertain: false) })?.reading
         }
         if isNoted, isCertain, let value = reading.stored {
-            health.note(ValueReplacement(key: name, stored: stored, used: value))
+            let replacement = ValueReplacement(key: name, stored: stored, used: value)
+            guard health.history.replacement != replacement else { return reading }
+            engine.valueHealth.withLock { $0.note(replacement, forKey: name) }
+            // The copy may lack it already.
+            (engine.store as? any RecoveringStore)?.noteReplacement()
         }
         return reading
     }

@@ -221,17 +221,20 @@ protocol RecoveringStore: SettingsStore {
     ///
     /// This reads a file. The caller holds no lock of the store.
     func copiedValues() -> CopiedValues?
+
+    /// Receives that a value is used instead of a stored one, which the copy may lack.
+    func noteReplacement()
 }
 
 /// An observer with settings that know which values are usable.
 protocol LastGoodObserver: StoreObserver {
-    /// Whether settings have to examine values that have changed.
-    var isExaminationDue: Bool { get }
+    /// Whether settings have to examine values: those that have changed, and before a checkpoint all that they have not examined.
+    func isExaminationDue(forCheckpoint isForCheckpoint: Bool) -> Bool
 
     /// Finds out which values are unusable, and which ones are used instead.
     ///
     /// This runs user code, so the store calls it without holding a lock, and not on a thread that makes values durable.
-    func examineValues()
+    func examineValues(forCheckpoint isForCheckpoint: Bool)
 
     /// The values that the settings of this process use instead of stored ones, for the last good copy.
     var replacements: [ValueReplacement] { get }
@@ -241,11 +244,9 @@ protocol LastGoodObserver: StoreObserver {
 }
 
 extension LastGoodObserver {
-    var isExaminationDue: Bool { false }
+    func isExaminationDue(forCheckpoint isForCheckpoint: Bool) -> Bool { false }
 
-    func examineValues() {}
-
-    func uses(_ value: StoredValue?, forKey key: String) -> Bool { false }
+    func examineValues(forCheckpoint isForCheckpoint: Bool) {}
 }
 
 /// The values of the last good copy.
@@ -258,7 +259,7 @@ struct CopiedValues {
 }
 
 /// A value that is used instead of a stored one.
-struct ValueReplacement {
+struct ValueReplacement: Equatable {
     var key: String
     var stored: StoredValue
     var used: StoredValue

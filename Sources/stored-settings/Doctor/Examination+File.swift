@@ -133,7 +133,8 @@ extension Examination {
     }
 
     private mutating func examineAccessList(_ directory: SettingsDirectory, _ path: FilePath) {
-        guard system.accessList(at: directory.name, in: directory.handle) != nil else { return }
+        let list = system.accessList(at: directory.name, in: directory.handle)
+        guard list?.permissions(ofOthersThan: []) ?? 0 != 0 else { return }
         add(
             Finding(
                 .permissions,

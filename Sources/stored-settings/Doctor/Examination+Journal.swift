@@ -20,21 +20,7 @@ extension Examination {
         do {
             let status = try system.status(of: file)
             try compare(file, with: settings, in: directory)
-            if let settings, settings.permissions & ~status.permissions & FileMode.allWrite != 0 {
-                add(
-                    Finding(
-                        .permissions,
-                        isError: true,
-                        path,
-                        "users that can change the settings file (\(settings.permissions.octal)) may not write to it "
-                            + "(\(status.permissions.octal))",
-                        consequence: "their programs cannot store values",
-                        remedy:
-                            "run chmod \((status.permissions | settings.permissions & FileMode.allWrite).octal) \(path)",
-                        code: .readOnly
-                    )
-                )
-            }
+            if let settings { examineAccess(to: path, status, settings) }
             guard let journal = try Journal.opened(file, isWritable: false, system) else {
                 // Throws if another program has written it.
                 _ = try Journal.isCut(file, system)
@@ -50,6 +36,40 @@ extension Examination {
             add(Finding(.journal, error, at: path))
         }
         return nil
+    }
+
+    /// Finds users that can change the settings file and cannot use the journal.
+    private mutating func examineAccess(to path: FilePath, _ status: FileStatus, _ settings: FileStatus) {
+        let (users, remedy): (String, String)
+        if settings.owner == status.owner, status.permissions & FileMode.ownerAccess != FileMode.ownerAccess {
+            (users, remedy) = ("its owner", "run chmod u+rw \(path)")
+        } else if settings.owner != status.owner, settings.owner != 0, !status.isOpenToMembers(of: settings.group) {
+            (users, remedy) = ("user \(settings.owner)", "run chown \(settings.owner) \(path)")
+        } else if settings.isSharedWithGroup, !status.isSharedWithGroup || status.group != settings.group {
+            let owner = "user \(status.owner)"
+            (users, remedy) = ("group \(settings.group)", "as \(owner), change a value: the next checkpoint shares it")
+        } else {
+            do {
+                try system.checkWritable(path)
+            } catch  where error.number == Errno.permissionDenied {
+                add(Finding(.permissions, error, at: path))
+            } catch {
+                // What is mounted for reading only, or has an attribute, is a finding of its own.
+            }
+            return
+        }
+        add(
+            Finding(
+                .permissions,
+                isError: true,
+                path,
+                "\(users) can change the settings file (\(settings.permissions.octal)), and may not read and write this one "
+                    + "(\(status.permissions.octal), user \(status.owner), group \(status.group))",
+                consequence: "no value can be stored by them",
+                remedy: remedy,
+                code: .readOnly
+            )
+        )
     }
 
     private mutating func addUnfinished(_ path: FilePath, _ size: Int) {
@@ -188,7 +208,8 @@ extension Examination {
     mutating func examineLocks(_ directory: SettingsDirectory, _ journal: Journal?, _ settings: FileStatus?) throws {
         let checkpoint = sibling(SettingsFile.lockSuffix, .lock, in: directory)
         if let checkpoint {
-            try compare(checkpoint, with: settings, in: directory)
+            // It contains nothing.
+            try compare(checkpoint, with: nil, in: directory)
         }
         var held: [String] = []
         do {

@@ -26,7 +26,9 @@ extension Examination {
             if isOwn, let settings, settings.owner != own.owner {
                 remedy = "run chown \(settings.owner) \(path), and then \(writer.remedy) \(path)"
             }
-            if isOwn, writer.isGroup {
+            if status.owner != own.owner, !owners.contains(status.owner) {
+                remedy = "store the settings elsewhere, or " + remedy
+            } else if isOwn, writer.isGroup {
                 let file = path.appending(directory.name)
                 remedy += ", or share the settings: run chgrp \(status.group) \(file), and chmod g+rw \(file)"
             } else {

@@ -67,7 +67,7 @@ struct Examination {
     private mutating func examine(_ directory: SettingsDirectory) throws {
         let status = try system.status(of: directory.handle)
         examineAttributes(directory)
-        examineDirectory(directory, status)
+        try examineDirectory(directory, status, directory.status())
         let settings = examineFile(directory, status)
         try examineWriters(directory, status, settings?.status)
         let journal = examineJournal(directory, settings?.status)
@@ -99,11 +99,27 @@ struct Examination {
         do {
             return try directory.openSibling(name, OpenFlags.readOnly)
         } catch let error as SettingsError {
+            if isOfService(name, in: directory) {
+                note(name.description, "not examined: root does not use it; run doctor as the user of the settings")
+                return nil
+            }
             add(Finding(topic == .copy || topic == .lock ? .links : topic, isError: true, error))
         } catch {
             add(Finding(topic, error, at: directory.handle.path.appending(name)))
         }
         return nil
+    }
+
+    /// Whether root examines the file of a service, which the service uses, and root does not.
+    private func isOfService(_ name: FilePath, in directory: SettingsDirectory) -> Bool {
+        do {
+            guard SystemCalls.currentUser() == 0, let settings = try directory.status(), settings.owner != 0,
+                let status = try system.linkStatus(at: name, in: directory.handle)
+            else { return false }
+            return status.isRegular && status.linkCount == 1 && status.owner == settings.owner
+        } catch {
+            return false
+        }
     }
 
     /// Adds a finding if a file gives users permissions that the settings file does not give them, or belongs to another user than
@@ -170,7 +186,11 @@ struct Examination {
 // MARK: - The directory
 
 extension Examination {
-    private mutating func examineDirectory(_ directory: SettingsDirectory, _ status: FileStatus) {
+    private mutating func examineDirectory(
+        _ directory: SettingsDirectory,
+        _ status: FileStatus,
+        _ settings: FileStatus?
+    ) {
         let path = directory.handle.path
         note("directory", "\(path), mode \(status.permissions.octal), user \(status.owner), group \(status.group)")
         do {
@@ -224,7 +244,10 @@ extension Examination {
             )
             return examineDrafts(directory)
         }
-        let isOwn = [status.owner, 0].contains(SystemCalls.currentUser()) && directory.containsOnlyOwnFiles
+        // Its owner may be one of the users that need the permission.
+        let other = settings.flatMap { $0.owner == status.owner ? nil : $0.owner }
+        let isOwn =
+            [status.owner, 0].contains(SystemCalls.currentUser()) && directory.containsOnlyOwnFiles && other == nil
         add(
             Finding(
                 .permissions,
@@ -232,7 +255,8 @@ extension Examination {
                 path,
                 "every user can write to the directory (\(status.permissions.octal))",
                 consequence: "every user can replace the settings, and files of other users are not used there",
-                remedy: "run chmod o-w \(path), or store the settings in another directory",
+                remedy: other.map { "run chown \($0) \(path), and then chmod o-w \(path)" }
+                    ?? "run chmod o-w \(path), or store the settings in another directory",
                 code: .untrustedFile,
                 repair: isOwn ? .protectDirectory : nil
             )
@@ -301,8 +325,16 @@ enum Drafts {
     }
 }
 
+extension FileStatus {
+    /// Whether a user with a group, but not the owner, may read and write the file.
+    func isOpenToMembers(of group: UInt32) -> Bool {
+        let permissions = self.group == group ? permissions >> 3 : permissions
+        return permissions & 0o006 == 0o006
+    }
+}
+
 extension FileMode {
-    static let allWrite: FileMode = 0o222
+    static let ownerAccess: FileMode = 0o600
 
     /// The mode as `chmod` accepts it.
     var octal: String {

@@ -351,10 +351,11 @@ struct LastGoodHistoryTests {
             try await limit.suite.setStoredValue("a", forKey: "name")
             try store.checkpoint()
             #expect(try (path + ".last-good").fileContents.contains(#"{"high":40}"#))
+            // Not read again.
             try await own.low.set(1)
-            #expect(own.high.value == 3)
             try store.checkpoint()
             #expect(try !(path + ".last-good").fileContents.contains("40"))
+            #expect(own.high.value == 3)
             try edit(path, #"{"high": 3, "low": 5, "name": "a"}"#, store)
             #expect(own.low.value == 1)
             try await limit.suite.setStoredValue("b", forKey: "name")
@@ -381,6 +382,93 @@ struct LastGoodHistoryTests {
             try await suite.setStoredValue(2, forKey: "a")
             try other.checkpoint()
             #expect(try !(path + ".last-good").fileContents.contains("23"))
+        }
+    }
+
+    /// A suite with checkpoints in the background, whose setting was not read since an edit made its value unusable.
+    private func withUnreadEdit(
+        _ body: (_ path: String, _ store: FileStore, _ limit: Setting<Int>) async throws -> Void
+    ) async throws {
+        try await withSettingsPath(inMemory: true) { path in
+            let first = makeStore(path)
+            try first.commit { $0["limit"] = 20 }
+            try first.checkpoint()
+            let store = FileStore(path: FilePath(path))
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            let limit = Setting("limit", default: 64, suite: suite, in: 1...100)
+            #expect(suite[storedValueFor: "limit"] == 20)
+            try edit(path, #"{"limit": 200}"#, store)
+            try await body(path, store, limit)
+            let later = SettingsSuite(store: makeStore(path), reporter: reporter)
+            #expect(Setting("limit", default: 64, suite: later, in: 1...100).value == 20)
+        }
+    }
+
+    @Test(
+        "a suite that is finished right after a checkpoint in the background retains a last good value that was not read"
+    )
+    func finishedSoon() async throws {
+        try await withUnreadEdit { path, store, limit in
+            try await limit.suite.setStoredValue(1, forKey: "a")
+            try await eventually("the checkpoint is made") { try path.fileContents.contains("\"a\"") }
+            await limit.suite.finish()
+        }
+    }
+
+    @Test("a process retains a last good value that was not read if another process has written the copy without it")
+    func writtenByOther() async throws {
+        try await withUnreadEdit { path, store, limit in
+            let other = makeStore(path)
+            try other.commit { $0["a"] = 1 }
+            store.lookAndWait()
+            try other.checkpoint()
+            store.lookAndWait()
+            try await eventually("the copy has the last good value") {
+                try (path + ".last-good").fileContents.contains("20}")
+            }
+            await limit.suite.finish()
+        }
+    }
+
+    @Test("a set between two unusable values is the last good one, also if it was not read", arguments: [false, true])
+    func setInBetween(isRead: Bool) async throws {
+        try await withSettingsPath(inMemory: true) { path in
+            let store = FileStore(path: FilePath(path))
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            let narrow = Setting("limit", default: 64, suite: suite, in: 1...100)
+            let wide = Setting("limit", default: 64, suite: suite)
+            try await narrow.set(20)
+            try store.checkpoint()
+            try edit(path, #"{"limit": 200}"#, store)
+            #expect(narrow.value == 20)
+            narrow.value = 50
+            if isRead { #expect(narrow.value == 50) }
+            wide.value = 200
+            #expect(narrow.value == 50)
+            try store.checkpoint()
+            #expect(try !(path + ".last-good").fileContents.contains("20}"))
+            await suite.finish()
+        }
+    }
+
+    @Test("a setting that is declared after others were examined is examined, too")
+    func declaredLater() async throws {
+        try await withStores { path, store, limit, _ in
+            let wide = Setting("size", default: 64, suite: limit.suite)
+            try await wide.set(20)
+            try store.checkpoint()
+            try edit(path, #"{"size": 200}"#, store)
+            for number in 1...2 {
+                try await limit.suite.setStoredValue(.integer(Int128(number)), forKey: "a")
+                if number == 2 {
+                    let narrow = Setting("size", default: 64, suite: limit.suite, in: 1...100)
+                    try store.checkpoint()
+                    withExtendedLifetime(narrow) {}
+                } else {
+                    try store.checkpoint()
+                }
+            }
+            #expect(try (path + ".last-good").fileContents.contains(#"{"size":20}"#))
         }
     }
 

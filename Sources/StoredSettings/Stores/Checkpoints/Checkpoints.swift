@@ -26,7 +26,7 @@ struct Checkpoints {
     }
 
     private func run(_ timeout: LockTimeouts) throws {
-        observer?.examineValues()
+        observer?.examineValues(forCheckpoint: true)
         let unwritten = unwrittenReplacements
         try FileHandle.reopening {
             let lock = try CheckpointLock.acquire(for: file, timeout) { store.peek { $0.journal.journal } }
@@ -98,6 +98,8 @@ extension Checkpoints {
             // The checkpoint of another process may have lost a last good value that only this one knows.
             let unwritten = unwrittenReplacements
             guard !isCheckpointed || !unwritten.isEmpty else {
+                // Another process may have written the copy without a value that only this one knows.
+                examineLater(forCheckpoint: false)
                 return store.perform(Effects(schedule.noteSuccess().settled.map { ($0, isSettled: true) }))
             }
             store.look()
@@ -107,18 +109,18 @@ extension Checkpoints {
                 return true
             }
             if !isMade || !isCheckpointed { schedule(isOwn: false) }
-            examineLater()
+            examineLater(forCheckpoint: true)
         } catch {
             noteFailure(error)
         }
     }
 
     /// Finds last good values where user code may run, and writes those that the checkpoint lacks.
-    private func examineLater() {
-        guard observer?.isExaminationDue == true else { return }
+    private func examineLater(forCheckpoint isForCheckpoint: Bool) {
+        guard observer?.isExaminationDue(forCheckpoint: isForCheckpoint) == true else { return }
         WorkScheduler.shared.soon { [weak store] in
             guard let checkpoints = store?.checkpoints else { return }
-            checkpoints.observer?.examineValues()
+            checkpoints.observer?.examineValues(forCheckpoint: isForCheckpoint)
             if !checkpoints.unwrittenReplacements.isEmpty { checkpoints.schedule(isOwn: false) }
         }
     }
@@ -163,9 +165,10 @@ extension Checkpoints {
     ///
     /// If it fails, the next process that opens the suite makes the checkpoint.
     func runAtEnd() {
-        guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isCheckpointed else {
-            return
-        }
+        guard schedule.isActive else { return }
+        let isOwnLeft = schedule.hasCommitted.load(ordering: .relaxed) && !isCheckpointed
+        if !isOwnLeft { observer?.examineValues(forCheckpoint: false) }
+        guard isOwnLeft || !unwrittenReplacements.isEmpty else { return }
         do {
             store.look()
             let limit = CheckpointSchedule.timeoutAtEnd
@@ -190,7 +193,6 @@ extension Checkpoints {
 struct Checkpointer {
     private let store: FileStore
     private let lock: CheckpointLock
-    private let observer: (any LastGoodObserver)?
     /// The keys whose last good values the copy lacks.
     private let unwritten: Set<String>
     /// How long to wait for the journal's lock.
@@ -214,14 +216,7 @@ struct Checkpointer {
         _ unwritten: Set<String>,
         timeout: LockTimeouts
     ) throws {
-        let observer = store.checkpoints.observer
-        var checkpointer = Checkpointer(
-            store: store,
-            lock: lock,
-            observer: observer,
-            unwritten: unwritten,
-            timeout: timeout
-        )
+        var checkpointer = Checkpointer(store: store, lock: lock, unwritten: unwritten, timeout: timeout)
         if let page = checkpointer.page { LockHolder.current?.store(as: .checkpoint, in: page) }
         // After the lock is released: a subscriber may make a checkpoint.
         defer {
@@ -257,7 +252,8 @@ struct Checkpointer {
             return true
         }
         prepareForSets()
-        let retains = { [observer] (key: String) in
+        let observer = store.checkpoints.observer
+        let retains = { (key: String) in
             // It may have had another value in between.
             !plan.changed.contains(key) && observer?.uses(plan.contents[key], forKey: key) != true
         }
@@ -345,7 +341,9 @@ extension Checkpointer {
 
     /// - Returns: `nil` when the file has to be read first.
     private mutating func makePlan() throws -> Plan? {
-        try withExclusiveJournal { [observer, unwritten] journal, state in
+        // Held until the locks are released.
+        let observer = store.checkpoints.observer
+        return try withExclusiveJournal { [unwritten] journal, state in
             // A file that could not be read a moment ago is not read again under the journal's lock.
             // A file whose times are coarse is compared when it is replaced.
             let isLookDue = state.settings.failure == nil && state.settings.reading?.checksum == nil

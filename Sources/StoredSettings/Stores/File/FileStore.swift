@@ -328,6 +328,10 @@ extension FileStore {
 // MARK: - Last good values
 
 extension FileStore {
+    func noteReplacement() {
+        checkpoints.schedule(isOwn: false)
+    }
+
     func copiedValues() -> CopiedValues? {
         let newer = peek { Set($0.journal.journaled.keys) }
         return lastGoodCopy.withLock { known in

@@ -388,7 +388,13 @@ extension FileStoreState {
     /// - Returns: Whether the position has advanced.
     private mutating func takeRecords(of current: Journal, to published: JournalPosition) throws -> Bool {
         let (position, salt) = (journal.position, journal.salt)
-        let reading = try current.records(from: position.end, to: published.end, epoch: position.epoch, salt: salt)
+        let reading = try current.records(
+            from: position.end,
+            to: published.end,
+            epoch: position.epoch,
+            salt: salt,
+            omittingReplaced: !storeVersion.needsChanges.load(ordering: .acquiring)
+        )
         for record in reading.records { apply(record) }
         journal.position.end = reading.end
         if !reading.records.isEmpty { effects.isCheckpointDue = true }
