@@ -194,7 +194,9 @@ struct CatalogSearch {
         var owners: [String: AnySetting] = [:]
         for setting in settings where setting.suite == suite {
             for name in setting.allNames(in: source) {
-                guard let other = owners.updateValue(setting, forKey: name), other.key != setting.key else { continue }
+                guard let other = owners.updateValue(setting, forKey: name), other.key != setting.key else {
+                    continue
+                }
                 // A shared key is another error, from which this one follows.
                 let (keys, others) = (setting.base.storedKeys.all, other.base.storedKeys.all)
                 guard others.allSatisfy({ !keys.contains($0) }) else { continue }
@@ -300,7 +302,8 @@ extension SettingsError {
     fileprivate static func sharedName(_ name: String, _ setting: AnySetting, _ other: AnySetting) -> SettingsError {
         SettingsError(
             .conflictingDeclarations,
-            fact: "\(name) belongs to \(setting.declaration), and to \(other.declaration) with the key '\(other.key)'",
+            fact:
+                "\(name) belongs to \(setting.declaration), and to \(other.declaration) with the key '\(other.key)'",
             consequence: "one argument or variable changes both",
             remedy: "rename one of them, or give it another name with the trait .flag or .environment",
             key: setting.key,

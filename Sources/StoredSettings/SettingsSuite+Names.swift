@@ -170,7 +170,8 @@ extension SettingsSuite {
     public static var standard: SettingsSuite {
         if let replacement = replacement(forSuiteNamed: nil) { return replacement }
         let suite =
-            chosen.withLock(\.self) ?? choose(SettingsSuite(unreplaced: SettingsEnvironment.process.standardSuiteName))
+            chosen.withLock(\.self)
+            ?? choose(SettingsSuite(unreplaced: SettingsEnvironment.process.standardSuiteName))
         return Self.replacement(forSuiteNamed: suite.name) ?? suite
     }
 
@@ -254,7 +255,8 @@ extension SettingsSuite {
     ///   - operation: The operation to run.
     /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
-    public static func withStandard<Result>(_ suite: SettingsSuite, operation: () throws -> Result) rethrows -> Result {
+    public static func withStandard<Result>(_ suite: SettingsSuite, operation: () throws -> Result) rethrows -> Result
+    {
         try $replacements.withValue(replacements(adding: [nil: suite]), operation: operation)
     }
 }

@@ -78,8 +78,9 @@ extension SettingsCatalog {
     ///
     /// - Parameter unknownKeys: What unknown keys and variables mean.
     /// - Returns: The errors and the warnings; both are empty if there is no problem.
-    public func findProblems(unknownKeys: UnknownKeys = .reject) -> (errors: [SettingsError], warnings: [SettingsError])
-    {
+    public func findProblems(unknownKeys: UnknownKeys = .reject) -> (
+        errors: [SettingsError], warnings: [SettingsError]
+    ) {
         let problems = check(unknownKeys)
         return (problems.errors, problems.warnings.map(\.error))
     }
@@ -231,7 +232,8 @@ extension SettingsError {
         )
     }
 
-    fileprivate static func unknownVariable(_ name: String, similar: String?, _ suite: SettingsSuite) -> SettingsError {
+    fileprivate static func unknownVariable(_ name: String, similar: String?, _ suite: SettingsSuite) -> SettingsError
+    {
         SettingsError(
             .unknownVariable,
             fact: "no setting has the environment variable \(name)",

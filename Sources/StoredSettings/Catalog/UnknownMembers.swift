@@ -45,7 +45,8 @@ extension SettingsError {
         let similar = isSecret ? nil : Similarity.best(for: name, among: others)
         return SettingsError(
             .unknownKey,
-            fact: isSecret ? "the value has a member that the setting does not have" : "the setting has no such member",
+            fact: isSecret
+                ? "the value has a member that the setting does not have" : "the setting has no such member",
             consequence: "the member has no effect",
             remedy: similar.map { "rename it to '\($0)' if that is meant, or remove it" } ?? "remove it"
         )

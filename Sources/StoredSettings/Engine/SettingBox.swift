@@ -476,7 +476,9 @@ extension SettingBox {
         var readings = snapshot.documents(of: source).compactMap(reading)
         if let reading = reading(ofTextsIn: source) { readings.append(reading) }
         for file in names?.files ?? [] where file.source == source {
-            if let secret = reading(ofSecretIn: file.path, snapshot, namedBy: file.variable) { readings.append(secret) }
+            if let secret = reading(ofSecretIn: file.path, snapshot, namedBy: file.variable) {
+                readings.append(secret)
+            }
         }
         return readings
     }
@@ -547,7 +549,8 @@ extension SettingBox {
             (problem.key, problem.suite) = (key.name, suiteName)
             problem.consequence = "it is ignored, and the next layer is used"
             let correction = problem.remedy.replacing("assign", with: "use", maxReplacements: 1)
-            problem.remedy = "correct it there: " + (correction.isEmpty ? "use \(validForm(inJSON: true))" : correction)
+            problem.remedy =
+                "correct it there: " + (correction.isEmpty ? "use \(validForm(inJSON: true))" : correction)
             return LayerReading(layer: document.layer, source: source, result: .failure(problem))
         }
     }

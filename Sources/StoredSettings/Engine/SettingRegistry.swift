@@ -32,7 +32,8 @@ struct SettingRegistry {
     ) -> (found: AnySettingBox?, candidates: [AnySettingBox]) {
         var candidates: [AnySettingBox] = []
         for box in boxes[name] ?? [] where box.valueType == valueType && box.belongs(to: suite) {
-            guard let known = box.fingerprint, fingerprint.isSame(exceptDefault: known), box.metadata == metadata else {
+            guard let known = box.fingerprint, fingerprint.isSame(exceptDefault: known), box.metadata == metadata
+            else {
                 continue
             }
             if fingerprint.hasDefault(of: known) { return (box, []) }

@@ -205,7 +205,9 @@ struct RequirementCheck {
         if let copy = store?.copiedValues() {
             // A key that the copy does not have was not set then.
             let copied = [{ copy.contents[$0] }, { copy.lastGood[$0] ?? copy.contents[$0] }]
-            for values in copied { candidates.append { [stored] in copy.newer.contains($0) ? stored[$0] : values($0) } }
+            for values in copied {
+                candidates.append { [stored] in copy.newer.contains($0) ? stored[$0] : values($0) }
+            }
             candidates += copied
         }
         return candidates + [{ _ in nil }]

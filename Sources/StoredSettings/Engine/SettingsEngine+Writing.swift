@@ -337,7 +337,8 @@ extension SettingsEngine {
     ///   - transaction: The transaction after its body.
     ///   - flush: The pending writes that it saves, which readers have seen.
     /// - Returns: What subscribers receive; `nil` if the record of the commit is to do this, because it has other changes.
-    private func useReassigned(in transaction: StoreTransaction, _ flush: PendingWrites.Flush? = nil) -> StoreDelivery?
+    private func useReassigned(in transaction: StoreTransaction, _ flush: PendingWrites.Flush? = nil)
+        -> StoreDelivery?
     {
         guard hasRequirements else { return nil }
         let isEqual = { (edit: StoreChange) in
@@ -366,7 +367,8 @@ extension SettingsEngine {
                 state.pendingWrites.keep(edits)
                 invalidate()
                 state.noteLocalChange(ofKeys: edits.map(\.key))
-                let changes = zip(edits, old).compactMap { PendingWrites.change(ofKey: $0.key, from: $1, to: $0.value) }
+                let changes = zip(edits, old)
+                    .compactMap { PendingWrites.change(ofKey: $0.key, from: $1, to: $0.value) }
                 return checkedDelivery(of: changes, .local, state)
             }
         }

@@ -249,7 +249,9 @@ extension SettingsEngine.State {
         guard held.isRestricting else { return pendingWrites.masking(commit) }
         let pending = Set((commit.changes.map(\.key) + held.reassigned.keys).filter(pendingWrites.contains))
         var visible = pendingWrites.masking(commit)
-        if held.mask(commit, &visible.commit.changes, wasPending: pending.contains) { visible.isPendingChanged = true }
+        if held.mask(commit, &visible.commit.changes, wasPending: pending.contains) {
+            visible.isPendingChanged = true
+        }
         // Also those of pending writes that end without a change of the store.
         noteLocalChange(ofKeys: (commit.changes + visible.commit.changes).lazy.map(\.key))
         if commit.origin == .local { held.endCheckedCommit() }

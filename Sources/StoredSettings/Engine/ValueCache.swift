@@ -129,7 +129,8 @@ extension ValueCache {
     /// The value in this thread's slot if it was decoded from the same stored value.
     ///
     /// It is then marked as current.
-    func renewedValue<Value>(from stored: StoredValue?, _ version: StoreVersion.Version, as type: Value.Type) -> Value?
+    func renewedValue<Value>(from stored: StoredValue?, _ version: StoreVersion.Version, as type: Value.Type)
+        -> Value?
     {
         guard let slot = slots?.take() else { return nil }
         defer { slot.pointee.release() }

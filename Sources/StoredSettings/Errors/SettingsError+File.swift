@@ -112,7 +112,8 @@ extension SettingsError {
     static func notAFile(_ path: FilePath, isDirectory: Bool) -> SettingsError {
         SettingsError(
             .writeFailed,
-            fact: "the path of the settings leads to a \(isDirectory ? "directory" : "device"), not to a regular file",
+            fact:
+                "the path of the settings leads to a \(isDirectory ? "directory" : "device"), not to a regular file",
             consequence: nothingIsChanged,
             remedy: isDirectory
                 ? SettingsFile.remedyForDirectory : "use a path that leads to a regular file or to nothing",
@@ -157,7 +158,8 @@ extension SettingsError {
     static func untrustedLink(_ path: FilePath, owner: UInt32) -> SettingsError {
         SettingsError(
             .untrustedFile,
-            fact: "the symbolic link belongs to another user (\(owner)), which does not own the file that it refers to",
+            fact:
+                "the symbolic link belongs to another user (\(owner)), which does not own the file that it refers to",
             consequence: "it is not followed, and no setting is read from that file or saved in it",
             remedy: "create the link as the user of this program, or use the path of the file itself",
             location: Location(path)
@@ -200,8 +202,10 @@ extension SettingsError {
         SettingsError(
             .threadUnavailable,
             fact: "the system starts no thread for background work",
-            consequence: "sets are in the journal; the file is written, and changes are delivered, once it starts one",
-            remedy: "raise the limit of processes and threads (ulimit -u, or pids.max of the container), or of memory",
+            consequence:
+                "sets are in the journal; the file is written, and changes are delivered, once it starts one",
+            remedy:
+                "raise the limit of processes and threads (ulimit -u, or pids.max of the container), or of memory",
             location: Location(path)
         )
     }

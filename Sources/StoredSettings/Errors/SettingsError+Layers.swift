@@ -13,7 +13,8 @@ extension SettingsError {
         problem.consequence =
             switch (hasContents, isManaged) {
             case (true, _): "its last good values are used"
-            case (false, true): "it is skipped, and no setting of the suite can be changed, because any may be managed"
+            case (false, true):
+                "it is skipped, and no setting of the suite can be changed, because any may be managed"
             case (false, false): "it is skipped, and the next layer is used"
             }
         return problem
@@ -32,7 +33,8 @@ extension SettingsError {
                 underlying: error
             )
         }
-        problem.consequence = hasContents ? "its last good value is used" : "it is skipped, and the next layer is used"
+        problem.consequence =
+            hasContents ? "its last good value is used" : "it is skipped, and the next layer is used"
         if problem.remedy.isEmpty { problem.remedy = "write the value as text in UTF-8, without null characters" }
         problem.location = Location(path)
         return problem
@@ -105,7 +107,8 @@ extension SettingsError {
     }
 
     /// The error of a change while the managed keys are unknown.
-    static func unknownManagement(_ key: String?, in file: FilePath, because problem: SettingsError?) -> SettingsError {
+    static func unknownManagement(_ key: String?, in file: FilePath, because problem: SettingsError?) -> SettingsError
+    {
         SettingsError(
             .managed,
             fact: "the value may be managed in \(file), which cannot be read",

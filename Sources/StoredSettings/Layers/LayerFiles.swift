@@ -282,7 +282,9 @@ final class BaseSuite: ChangeSubscriber {
 
     /// Receives no more changes.
     func close() {
-        if let subscription = state.withLock({ $0.subscription.take() }) { suite.engine.removeSubscriber(subscription) }
+        if let subscription = state.withLock({ $0.subscription.take() }) {
+            suite.engine.removeSubscriber(subscription)
+        }
     }
 
     func offer(_ commit: StoreCommit) -> Bool {

@@ -206,7 +206,9 @@ struct LayerFile<Contents: Collection & Equatable & Sendable>: Sendable {
     ) {
         defer { isOpened = true }
         do {
-            if let known, known.isCertain, problem == nil, suspectSince == nil, try status() == known.status { return }
+            if let known, known.isCertain, problem == nil, suspectSince == nil, try status() == known.status {
+                return
+            }
             let reading = try read()
             let isEmptied = reading.map { $0.contents.isEmpty && contents?.isEmpty == false }
             guard isAccepted(isEmptied ?? exists) else { return }

@@ -22,7 +22,10 @@ package struct WaitLimit: Sendable {
     /// - Throws: ``WaitLimitError`` if the time is not enough; the error of the body.
     static func run<Result>(for time: Duration, _ body: () throws -> Result) throws -> Result {
         let begin = ContinuousClock.now
-        return try $current.withValue(WaitLimit(begin: begin, end: begin + time, isCancelable: false), operation: body)
+        return try $current.withValue(
+            WaitLimit(begin: begin, end: begin + time, isCancelable: false),
+            operation: body
+        )
     }
 
     /// Runs a body that waits only until the current task is canceled.

@@ -367,7 +367,9 @@ struct DirectoryWalk {
         let target = try self.directory(at: system.target(ofOpenLink: link), in: directory)
         // A user can have given a link of root another name, in a directory of that user.
         let isTrusted =
-            if status.owner == 0 { status.linkCount == 1 } else { try system.status(of: target).owner == status.owner }
+            if status.owner == 0 { status.linkCount == 1 } else {
+                try system.status(of: target).owner == status.owner
+            }
         guard isTrusted else { throw untrusted(link) }
         return target
     }

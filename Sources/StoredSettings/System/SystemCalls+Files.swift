@@ -201,7 +201,8 @@ extension SystemCalls {
     ///
     /// - Throws: ``SystemError``, with `EEXIST` if a file has the new name, or with `EINVAL`, `ENOSYS` or `ENOTSUP` if the
     ///   file system or the C library does not support this.
-    package func renameExclusively(_ name: FilePath, to newName: FilePath, in directory: FileHandle) throws(SystemError)
+    package func renameExclusively(_ name: FilePath, to newName: FilePath, in directory: FileHandle)
+        throws(SystemError)
     {
         try rename(name, to: newName, in: directory) { base, name, newName in
             #if canImport(Darwin)

@@ -140,10 +140,13 @@ extension DateText {
         // 24:00 is the midnight at the end of the day. A Date cannot represent a leap second.
         let isEndOfDay = hour == 24 && minute == 0 && second == 0 && fraction.allSatisfy { $0 == 0 }
         let (offsetHour, offsetMinute) = (number(match.offsetHour), number(match.offsetMinute))
-        guard hour < 24 || isEndOfDay, minute < 60, second < 60, offsetHour < 24, offsetMinute < 60 else { return nil }
+        guard hour < 24 || isEndOfDay, minute < 60, second < 60, offsetHour < 24, offsetMinute < 60 else {
+            return nil
+        }
         let offset = (match.sign == "-" ? -1 : 1) * (offsetHour * 3_600 + offsetMinute * 60)
         let seconds = day.daysSince2001 * 86_400 + hour * 3_600 + minute * 60 + second - offset
-        return Double(decimalText(seconds: seconds, fraction: fraction)).map(Date.init(timeIntervalSinceReferenceDate:))
+        return Double(decimalText(seconds: seconds, fraction: fraction))
+            .map(Date.init(timeIntervalSinceReferenceDate:))
     }
 
     /// Returns the sum of whole seconds and a fraction as one decimal.

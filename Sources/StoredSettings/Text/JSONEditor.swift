@@ -190,7 +190,8 @@ extension JSONEditor {
     }
 
     /// Adds or removes the comma after the last member that remains.
-    private mutating func adjustLastComma(of object: JSONMembers, keeping kept: [JSONMembers.Member], _ place: Place?) {
+    private mutating func adjustLastComma(of object: JSONMembers, keeping kept: [JSONMembers.Member], _ place: Place?)
+    {
         guard let last = kept.last else { return }
         if let place, isAtEnd(place, keeping: kept) {
             if last.comma == nil { replace(last.value.upperBound..<last.value.upperBound, with: [JSONByte.comma]) }
@@ -452,7 +453,9 @@ extension JSONMembers {
     var isBlankAroundMembers: Bool {
         var end = inside.lowerBound
         for member in members {
-            guard member.detachedComma == nil, tokens.isWhitespace(end..<member.region.lowerBound) else { return false }
+            guard member.detachedComma == nil, tokens.isWhitespace(end..<member.region.lowerBound) else {
+                return false
+            }
             end = member.region.upperBound
         }
         return tokens.isWhitespace(end..<inside.upperBound)

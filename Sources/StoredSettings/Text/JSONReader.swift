@@ -128,7 +128,8 @@ extension JSONReader {
         guard bytes.count > 1 else { return nil }
         return switch (byte(at: 0), byte(at: 1)) {
         case (0, 0): "the file begins with null characters instead of text"
-        case (0, _), (_, 0), (0xFE, 0xFF), (0xFF, 0xFE): "the file is not in UTF-8, perhaps in UTF-16; save it in UTF-8"
+        case (0, _), (_, 0), (0xFE, 0xFF), (0xFF, 0xFE):
+            "the file is not in UTF-8, perhaps in UTF-16; save it in UTF-8"
         default: nil
         }
     }
@@ -419,7 +420,8 @@ extension JSONReader {
             return String(decoding: UnsafeBufferPointer(rebasing: bytes[start..<end]), as: UTF8.self)
         }
         let string =
-            hasEscapes ? String(validating: text, as: UTF8.self) : String(validating: bytes[start..<end], as: UTF8.self)
+            hasEscapes
+            ? String(validating: text, as: UTF8.self) : String(validating: bytes[start..<end], as: UTF8.self)
         guard let string else { throw invalidUTF8("a string", from: start, to: end) }
         return string
     }

@@ -110,7 +110,9 @@ extension JSONWriter {
                 try json.write(element)
             }
         case .dictionary(let entries):
-            try write(entries.keys.sortedByScalars(), between: JSONByte.leftBrace, JSONByte.rightBrace) { json, name in
+            try write(entries.keys.sortedByScalars(), between: JSONByte.leftBrace, JSONByte.rightBrace) {
+                json,
+                name in
                 json.write(name)
                 json.text.append(JSONByte.colon)
                 if json.layout != nil { json.text.append(JSONByte.space) }

@@ -56,7 +56,8 @@ package struct CheckpointLock {
     ///
     /// - Returns: `nil` when another process holds the lock, or there is no file.
     /// - Throws: ``SystemError`` if the file cannot be opened or locked.
-    package static func tryToAcquire(for file: SettingsFile, creating isCreating: Bool = true) throws -> CheckpointLock?
+    package static func tryToAcquire(for file: SettingsFile, creating isCreating: Bool = true) throws
+        -> CheckpointLock?
     {
         guard let lock = try CheckpointLock(file, creating: isCreating) else { return nil }
         return try file.system.tryLock(lock.handle) && lock.isInPlace ? lock : nil

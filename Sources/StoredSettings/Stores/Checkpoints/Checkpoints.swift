@@ -65,7 +65,11 @@ extension Checkpoints {
         }
         if isUrgent, !schedule.isBackingOff { runSoon() }
         guard schedule.isScheduled.set() else { return }
-        checkWhenIdle(after: isOwn ? CheckpointSchedule.interval : CheckpointSchedule.requestDelay, seen: 0, checks: 0)
+        checkWhenIdle(
+            after: isOwn ? CheckpointSchedule.interval : CheckpointSchedule.requestDelay,
+            seen: 0,
+            checks: 0
+        )
     }
 
     /// Starts a checkpoint without waiting for a pause, unless one is in progress.

@@ -396,7 +396,11 @@ extension FileStore {
     func writeIfPossible(_ value: StoredValue?, forKey key: String) throws -> SingleWrite {
         let value = value?.storedAsJSON
         do {
-            var record = try JournalRecord.bytes(of: [StoreChange(key: key, old: nil, new: value)], epoch: 0, salt: 0)
+            var record = try JournalRecord.bytes(
+                of: [StoreChange(key: key, old: nil, new: value)],
+                epoch: 0,
+                salt: 0
+            )
             return try record.withUnsafeMutableBytes { record in
                 try state.withLock { state in
                     // A holder that has died requires a recovery.

@@ -407,7 +407,8 @@ extension FileStoreState {
         guard newest.epoch == published.epoch, newest.end >= published.end, current.isAlive else {
             return false
         }
-        guard let (epoch, _) = current.current, epoch.epoch == position.epoch, epoch.checkpointed <= reading.end else {
+        guard let (epoch, _) = current.current, epoch.epoch == position.epoch, epoch.checkpointed <= reading.end
+        else {
             // A checkpoint has written these records to the file, and their space is in use again. The process that begins
             // the next epoch may not have published it yet.
             requireReload()
@@ -483,7 +484,8 @@ extension FileStoreState {
         do {
             let (isKnown, found): (Bool, Journal?) = try FileHandle.reopening {
                 journal.path = try file.journalPath()
-                if let known = journal.journal, !known.isSuperseded, try known.place(at: journal.path) != .elsewhere {
+                if let known = journal.journal, !known.isSuperseded, try known.place(at: journal.path) != .elsewhere
+                {
                     return (true, known)
                 }
                 return (false, try Journal.open(at: journal.path, file.system))

@@ -224,6 +224,7 @@ private struct Walk {
 extension SystemError {
     /// Whether the path is the cause, and not a limit of the system.
     fileprivate var isAboutPath: Bool {
-        [Errno.permissionDenied, Errno.notPermitted, Errno.notDirectory, Errno.noSuchFileOrDirectory].contains(number)
+        [Errno.permissionDenied, Errno.notPermitted, Errno.notDirectory, Errno.noSuchFileOrDirectory]
+            .contains(number)
     }
 }

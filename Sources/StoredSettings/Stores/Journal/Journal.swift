@@ -573,7 +573,9 @@ extension Journal {
     /// Whether users that have lost access to the settings file may still have the journal open.
     ///
     /// A new file has to receive the next record.
-    var isReadableByOthers: Bool { exposure.load(ordering: .relaxed) || page[JournalHeader.readableByOthersWord] != 0 }
+    var isReadableByOthers: Bool {
+        exposure.load(ordering: .relaxed) || page[JournalHeader.readableByOthersWord] != 0
+    }
 
     /// Notes that users that have lost access to the settings file may have the journal open.
     func noteExposure() {

@@ -252,7 +252,8 @@ package enum JournalHeader {
 
     private static func words(of epoch: JournalEpoch) -> [UInt64] {
         let numbers = [
-            epoch.epoch, epoch.start, epoch.checkpointed, epoch.firstEnd, epoch.previousEnd, epoch.previousCheckpointed,
+            epoch.epoch, epoch.start, epoch.checkpointed, epoch.firstEnd, epoch.previousEnd,
+            epoch.previousCheckpointed,
         ]
         var words = [epoch.serial] + numbers.map(UInt64.init)
         var checksum = Checksum(salt: epoch.salt)

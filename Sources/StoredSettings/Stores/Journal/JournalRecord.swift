@@ -183,7 +183,8 @@ struct RecordText {
         let hasKey = keyLength >= 2 && keyLength < textLength
         key =
             hasKey
-            ? UnsafeRawBufferPointer(rebasing: text[1..<1 + keyLength]) : UnsafeRawBufferPointer(start: nil, count: 0)
+            ? UnsafeRawBufferPointer(rebasing: text[1..<1 + keyLength])
+            : UnsafeRawBufferPointer(start: nil, count: 0)
         end = start + length
     }
 

@@ -42,7 +42,8 @@ package struct LockHolder: Equatable {
 extension LockHolder {
     /// A process of the PID namespace of this process.
     private init?(visible process: UInt64) {
-        guard let namespace = SystemCalls.processNamespace(), let status = SystemCalls.statusOfProcess(process) else {
+        guard let namespace = SystemCalls.processNamespace(), let status = SystemCalls.statusOfProcess(process)
+        else {
             return nil
         }
         self.init(process: process, start: status.start, namespace: namespace)

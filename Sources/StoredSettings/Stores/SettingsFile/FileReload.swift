@@ -137,7 +137,9 @@ extension FileStoreState {
             for key in record.values.keys { journaled[key] = UInt32(record.end) }
         }
         let known = journal.keysMissing(in: replay, journaled)
-        var others = known.reduce(into: [String: StoredValue?]()) { $0.updateValue(contents[$1.key], forKey: $1.key) }
+        var others = known.reduce(into: [String: StoredValue?]()) {
+            $0.updateValue(contents[$1.key], forKey: $1.key)
+        }
         journaled.merge(known) { $1 }
         // A journal that is whole again, but lacks values, may be an older copy with new records.
         let isUnwritten = replay.isWhole && !known.isEmpty
@@ -388,7 +390,11 @@ extension FileReloader {
             if var reading = try file.read() {
                 let contents = reading.contents
                 reading.contents = [:]
-                return ReloadBase(contents: contents, reading: reading, place: try file.place() == place ? place : nil)
+                return ReloadBase(
+                    contents: contents,
+                    reading: reading,
+                    place: try file.place() == place ? place : nil
+                )
             }
             let isRemembered = request.rememberedPlace != nil && place == request.rememberedPlace
             guard try file.isMissed(request.journal, isRemembered: isRemembered) else {
@@ -400,7 +406,11 @@ extension FileReloader {
             let isUnknown =
                 copy == nil
                 && (request.reload == .everything ? !isRemembered || hasCheckpoint : !request.settings.hasBase)
-            let error = file.missingError(hasCopy: copy != nil, isUnknown: isUnknown, isAlone: request.journal == nil)
+            let error = file.missingError(
+                hasCopy: copy != nil,
+                isUnknown: isUnknown,
+                isAlone: request.journal == nil
+            )
             return ReloadBase(
                 contents: copy,
                 failure: ReadFailure(error: error, isMissing: true, isUnknown: isUnknown)

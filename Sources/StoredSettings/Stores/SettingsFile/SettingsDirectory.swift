@@ -53,7 +53,9 @@ package struct SettingsDirectory: Sendable {
     /// write to, only the first two count.
     private func refusalReason(of status: FileStatus) throws -> String? {
         guard status.isRegular else { return "it is not a regular file" }
-        guard status.linkCount <= 1 else { return "it has \(status.linkCount) names; remove those that backups made" }
+        guard status.linkCount <= 1 else {
+            return "it has \(status.linkCount) names; remove those that backups made"
+        }
         guard status.owner != SystemCalls.currentUser(), try !isTrustedByOthers(status) else { return nil }
         return "it belongs to another user (\(status.owner))"
     }

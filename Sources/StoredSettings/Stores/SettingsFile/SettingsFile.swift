@@ -365,7 +365,8 @@ extension SettingsFile {
     }
 
     /// Overwrites the file with a draft, or restores its previous contents.
-    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout LastGoodCopy) throws -> Reading? {
+    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout LastGoodCopy) throws -> Reading?
+    {
         // Without a copy, a crash during the write would leave no readable contents.
         try copy.placeBeforeOverwriting(draft)
         let handle = try system.open(
@@ -497,7 +498,8 @@ extension SettingsFile {
             if error.consequence == SettingsError.nothingIsChanged { error.consequence = consequence }
             return error
         }
-        let isReadOnly = [Errno.readOnlyFileSystem, Errno.permissionDenied, Errno.notPermitted].contains(error.number)
+        let isReadOnly = [Errno.readOnlyFileSystem, Errno.permissionDenied, Errno.notPermitted]
+            .contains(error.number)
         let place = error.path.directory == path.directory ? error.path.name : error.path
         return accessError(
             isReadOnly ? .readOnly : .writeFailed,
@@ -529,7 +531,8 @@ extension SettingsFile {
             let directory = cause.path.directory
             let name = system.fileSystemName(at: directory).map { " (\($0))" } ?? ""
             (code, place) = (.readOnly, path)
-            fact = "the file system of \(directory)\(name) does not let processes share memory, which the journal needs"
+            fact =
+                "the file system of \(directory)\(name) does not let processes share memory, which the journal needs"
             remedy = "store the settings on a local file system (STORED_SETTINGS_HOME, or the path of the suite)"
         }
         return SettingsError(

@@ -99,7 +99,9 @@ extension URL: StoredValueConvertible, CodingLeaf {
 
     private static func text(under name: String, of storedValue: StoredValue) throws -> String {
         guard let value = storedValue[name] else {
-            throw SettingsError.invalidValue("expected the 'base' and 'relative' strings of a URL, found no '\(name)'")
+            throw SettingsError.invalidValue(
+                "expected the 'base' and 'relative' strings of a URL, found no '\(name)'"
+            )
         }
         return try SettingsError.at(.key(name)) { try String(storedValue: value) }
     }
