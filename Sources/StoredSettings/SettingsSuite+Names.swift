@@ -255,8 +255,7 @@ extension SettingsSuite {
     ///   - operation: The operation to run.
     /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
-    public static func withStandard<Result>(_ suite: SettingsSuite, operation: () throws -> Result) rethrows -> Result
-    {
+    public static func withStandard<Result>(_ suite: SettingsSuite, operation: () throws -> Result) rethrows -> Result {
         try $replacements.withValue(replacements(adding: [nil: suite]), operation: operation)
     }
 }

@@ -66,7 +66,8 @@ extension SettingsEngine {
     ///
     /// Every change that can throw throws ``SettingsError/Code/locationUnavailable``. Assigned values last as long as
     /// the process. Each reporter is notified once, so that assignments are not reported one by one.
-    static func inMemory(because cause: SettingsError, name: String, reporter: any SettingsReporter) -> SettingsEngine
+    static func inMemory(because cause: SettingsError, name: String, reporter: any SettingsReporter)
+        -> SettingsEngine
     {
         let store = UnavailableStore(because: cause)
         let engine = shared(.memory(name: name), ownsStore: true) { store }

@@ -105,10 +105,18 @@ extension Setting {
     }
 }
 
-@available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
+@available(
+    *,
+    unavailable,
+    message: "An iterator belongs to one loop; give each task its own loop over the sequence."
+)
 extension Setting.Values.Iterator: Sendable {}
 
-@available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
+@available(
+    *,
+    unavailable,
+    message: "An iterator belongs to one loop; give each task its own loop over the sequence."
+)
 extension Setting.Changes.Iterator: Sendable {}
 
 extension Setting {

@@ -76,7 +76,11 @@ extension SettingsSuite {
     }
 }
 
-@available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
+@available(
+    *,
+    unavailable,
+    message: "An iterator belongs to one loop; give each task its own loop over the sequence."
+)
 extension SettingsSuite.TupleValues.Iterator: Sendable {}
 
 // MARK: - Changes
@@ -141,7 +145,11 @@ extension SettingsSuite {
     }
 }
 
-@available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
+@available(
+    *,
+    unavailable,
+    message: "An iterator belongs to one loop; give each task its own loop over the sequence."
+)
 extension SettingsSuite.Changes.Iterator: Sendable {}
 
 // MARK: - One of several settings

@@ -201,8 +201,7 @@ struct WorkQueue {
     }
 
     /// Returns the next step of a thread that has no work, and whether the thread waits for the earliest entry.
-    mutating func next(now: SuspendingClock.Instant, idleSince: SuspendingClock.Instant) -> (Step, isTimekeeper: Bool)
-    {
+    mutating func next(now: SuspendingClock.Instant, idleSince: SuspendingClock.Instant) -> (Step, isTimekeeper: Bool) {
         if let work = takeDue(now: now) {
             return (.run(work, help()), false)
         }

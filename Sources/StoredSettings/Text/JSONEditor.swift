@@ -190,8 +190,7 @@ extension JSONEditor {
     }
 
     /// Adds or removes the comma after the last member that remains.
-    private mutating func adjustLastComma(of object: JSONMembers, keeping kept: [JSONMembers.Member], _ place: Place?)
-    {
+    private mutating func adjustLastComma(of object: JSONMembers, keeping kept: [JSONMembers.Member], _ place: Place?) {
         guard let last = kept.last else { return }
         if let place, isAtEnd(place, keeping: kept) {
             if last.comma == nil { replace(last.value.upperBound..<last.value.upperBound, with: [JSONByte.comma]) }

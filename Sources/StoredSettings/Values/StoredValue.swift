@@ -231,7 +231,8 @@ extension StoredValue: CustomStringConvertible {
         case .data(let value): "\(value.count) bytes"
         case .array where levels == 0: "[…]"
         case .dictionary where levels == 0: "{…}"
-        case .array(let values): "[" + values.map { $0.description(levels: levels - 1) }.joined(separator: ", ") + "]"
+        case .array(let values):
+            "[" + values.map { $0.description(levels: levels - 1) }.joined(separator: ", ") + "]"
         case .dictionary(let values):
             "{"
                 + values.sorted { $0.key < $1.key }

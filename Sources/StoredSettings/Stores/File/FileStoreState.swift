@@ -484,8 +484,7 @@ extension FileStoreState {
         do {
             let (isKnown, found): (Bool, Journal?) = try FileHandle.reopening {
                 journal.path = try file.journalPath()
-                if let known = journal.journal, !known.isSuperseded, try known.place(at: journal.path) != .elsewhere
-                {
+                if let known = journal.journal, !known.isSuperseded, try known.place(at: journal.path) != .elsewhere {
                     return (true, known)
                 }
                 return (false, try Journal.open(at: journal.path, file.system))

@@ -365,8 +365,7 @@ extension SettingsFile {
     }
 
     /// Overwrites the file with a draft, or restores its previous contents.
-    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout LastGoodCopy) throws -> Reading?
-    {
+    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout LastGoodCopy) throws -> Reading? {
         // Without a copy, a crash during the write would leave no readable contents.
         try copy.placeBeforeOverwriting(draft)
         let handle = try system.open(

@@ -87,8 +87,7 @@ struct NodeDecoder: Decoder, SingleValueDecodingContainer {
     /// Decodes a value of a type, with the type's own conversion if it is a ``CodingLeaf``.
     func value<Value: Decodable>(_ type: Value.Type) throws -> Value {
         do {
-            if let leaf = type as? any CodingLeaf.Type, let value = try leaf.init(storedValue: storedValue) as? Value
-            {
+            if let leaf = type as? any CodingLeaf.Type, let value = try leaf.init(storedValue: storedValue) as? Value {
                 return value
             }
             guard !place.isTooDeep else { throw SettingsError.tooDeep }
