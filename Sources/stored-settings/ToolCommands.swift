@@ -221,7 +221,7 @@ enum ToolCommands {
                     the locks, the last good copy, temporary files that were left over, the remaining watches of the \
                     system, the free space and the file system. Each problem has its consequence and its fix. The exit \
                     code is 78 if there is a problem. Nothing is changed, created or locked, and no value is printed, \
-                    unless --repair is given. That removes permissions that let other users write to the directory, \
+                    unless --repair is given. That \
                     renames a file that is not a journal, removes temporary files of dead processes, and completes what \
                     a killed process has left, as the next change would. \
                     --restore also replaces a settings file that is broken or missing by the last good copy with all \

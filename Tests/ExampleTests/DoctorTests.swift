@@ -68,7 +68,7 @@ struct DoctorTests {
             chmod(directory(of: $0), 0o755)
         },
         Case("a file that all users can change", "permissions", "every user can change the file") { chmod($0, 0o666) },
-        Case("a directory that all users can change", "permissions", "write to the directory", repair: "--repair") {
+        Case("a directory that all users can change", "permissions", "write to the directory") {
             chmod(directory(of: $0), 0o777)
         },
         Case("a shared directory with the sticky bit", "permissions", "can create files in the directory") {

@@ -258,11 +258,12 @@ package struct AccessList: Sendable {
         entries.reduce(0) { $1.kind == Self.ownGroup ? $0 | $1.permissions : $0 } & maskPermissions
     }
 
-    /// What groups of the list, and its users other than some, may do.
-    package func permissions(ofOthersThan users: Set<UInt32>) -> UInt8 {
+    /// What groups of the list other than one, and its users other than some, may do.
+    package func permissions(ofOthersThan users: Set<UInt32>, group: UInt32? = nil) -> UInt8 {
         guard !entries.isEmpty else { return 7 }
         return entries.reduce(0) { found, entry in
-            let isOther = entry.kind == Self.group || entry.kind == Self.user && !users.contains(entry.id)
+            let isOther =
+                entry.kind == Self.group ? entry.id != group : entry.kind == Self.user && !users.contains(entry.id)
             return isOther ? found | entry.permissions : found
         } & maskPermissions
     }

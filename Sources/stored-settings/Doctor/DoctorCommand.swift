@@ -56,11 +56,10 @@ struct DoctorCommand {
         let repair = Repair(place)
         var wanted = examination.findings.compactMap(\.repair)
         if !invocation.has(.restore) { wanted.removeAll { $0 == .restore } }
-        let kinds: [Finding.Repair] = [.protectDirectory, .removeDrafts, .setJournalAside, .restore, .checkpoint]
+        let kinds: [Finding.Repair] = [.removeDrafts, .setJournalAside, .restore, .checkpoint]
         for kind in kinds where wanted.contains(kind) {
             do {
                 switch kind {
-                case .protectDirectory: done.append(try repair.protectDirectory())
                 case .removeDrafts: done += try repair.removeDrafts()
                 case .setJournalAside: done.append(try repair.setJournalAside())
                 case .restore: done += try repair.restore()

@@ -14,35 +14,22 @@ extension Examination {
     ) throws {
         // While there is no file, the group of the directory can create it.
         let shared = settings.map { $0.isRegular && $0.isSharedWithGroup ? $0.group : nil } ?? own.group
-        let owners: Set<UInt32> = [0, own.owner, settings?.owner ?? own.owner]
+        let owners: Set<UInt32> = [0, SystemCalls.currentUser(), own.owner, settings?.owner ?? own.owner]
         for path in try directories(on: place.file) {
             guard let status = try system.status(at: path) else { continue }
             let isOwn = status.isSameFile(as: own)
             guard let writer = writer(to: path, status, owners, shared),
                 !isOwn || status.permissions & FileMode.otherWrite == 0
             else { continue }
-            var remedy = "run \(writer.remedy) \(path)"
-            // Otherwise, the owner of the settings may be one of those that need the group.
-            if isOwn, let settings, settings.owner != own.owner {
-                remedy = "run chown \(settings.owner) \(path), and then \(writer.remedy) \(path)"
-            }
-            if status.owner != own.owner, !owners.contains(status.owner) {
-                remedy = "store the settings elsewhere, or " + remedy
-            } else if isOwn, writer.isGroup {
-                let file = path.appending(directory.name)
-                remedy += ", or share the settings: run chgrp \(status.group) \(file), and chmod g+rw \(file)"
-            } else {
-                remedy += ", or store the settings elsewhere"
-            }
             add(
                 Finding(
                     .permissions,
                     isError: status.permissions & FileMode.otherWrite != 0,
                     path,
-                    "\(writer.name) can write to \(isOwn ? "the directory" : "a directory of the path") "
+                    "\(writer) can write to \(isOwn ? "the directory" : "a directory of the path") "
                         + "(\(status.permissions.octal))" + (isOwn ? ", but not to the settings file" : ""),
                     consequence: "the settings can be replaced by others, and later ones read",
-                    remedy: remedy,
+                    remedy: Self.safePlace,
                     code: .untrustedFile
                 )
             )
@@ -54,31 +41,31 @@ extension Examination {
     /// - Parameters:
     ///   - path: The path of the directory.
     ///   - status: Its status.
-    ///   - owners: Root, and the owners of the settings and of their directory.
+    ///   - owners: Root, the current user, and the owners of the settings and of their directory.
     ///   - shared: The group that can write to the settings; `nil` if there is none.
-    /// - Returns: What to call them, the command that ends it, and whether they are the group; `nil` if there are none.
+    /// - Returns: What to call them; `nil` if there are none.
     private func writer(
         to path: FilePath,
         _ status: FileStatus,
         _ owners: Set<UInt32>,
         _ shared: UInt32?
-    ) -> (name: String, remedy: String, isGroup: Bool)? {
+    ) -> String? {
         // The system shows the users of another namespace as this one.
         guard owners.contains(status.owner) || status.owner == UserDatabase.unknownUser else {
-            return ("user \(status.owner)", "chown root", false)
+            return "user \(status.owner)"
         }
         // In a directory with the sticky bit, each user can replace only what it owns.
         guard status.permissions & FileMode.sticky == 0 else { return nil }
-        if status.permissions & FileMode.otherWrite != 0 { return ("every user", "chmod o-w", false) }
+        if status.permissions & FileMode.otherWrite != 0 { return "every user" }
         guard status.permissions & FileMode.groupWrite != 0 else { return nil }
         let list = system.accessList(at: path, in: nil)
-        if let list, list.permissions(ofOthersThan: owners) & 2 != 0 {
-            return ("a user or group of its access control list", "setfacl -b", false)
+        if let list, list.permissions(ofOthersThan: owners, group: shared) & 2 != 0 {
+            return "a user or group of its access control list"
         }
         guard list.map({ $0.groupPermissions & 2 != 0 }) ?? true, status.group != shared,
             !UserDatabase.isGroup(status.group, of: owners)
         else { return nil }
-        return ("group \(status.group)", "chmod g-w", true)
+        return "group \(status.group)"
     }
 
     /// The directories that decide which file a path leads to: those of the path, and those of its links.

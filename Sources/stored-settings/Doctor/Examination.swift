@@ -67,7 +67,7 @@ struct Examination {
     private mutating func examine(_ directory: SettingsDirectory) throws {
         let status = try system.status(of: directory.handle)
         examineAttributes(directory)
-        try examineDirectory(directory, status, directory.status())
+        examineDirectory(directory, status)
         let settings = examineFile(directory, status)
         try examineWriters(directory, status, settings?.status)
         let journal = examineJournal(directory, settings?.status)
@@ -113,10 +113,10 @@ struct Examination {
     /// Whether root examines the file of a service, which the service uses, and root does not.
     private func isOfService(_ name: FilePath, in directory: SettingsDirectory) -> Bool {
         do {
-            guard SystemCalls.currentUser() == 0, let settings = try directory.status(), settings.owner != 0,
-                let status = try system.linkStatus(at: name, in: directory.handle)
+            guard SystemCalls.currentUser() == 0, let status = try system.linkStatus(at: name, in: directory.handle),
+                status.isRegular, status.linkCount == 1
             else { return false }
-            return status.isRegular && status.linkCount == 1 && status.owner == settings.owner
+            return try directory.status().map { $0.owner == status.owner } ?? true
         } catch {
             return false
         }
@@ -167,15 +167,17 @@ struct Examination {
                 )
             )
         }
-        // A directory of root, such as one in /etc, can contain the file of a service.
-        if status.owner != directory.owner, directory.owner != 0, status.permissions & 0o066 == 0 {
+        // A directory of root, such as one in /etc, can contain the file of a service, and so can one that a group may write to.
+        let isOfMember = directory.isWritableByGroup && status.owner != 0
+        let isShared = status.isSharedWithGroup && status.group == directory.group
+        if status.owner != directory.owner, directory.owner != 0, !isOfMember, !isShared {
             add(
                 Finding(
                     .permissions,
                     path,
                     "it belongs to user \(status.owner), and its directory to user \(directory.owner)",
-                    consequence: "programs of user \(directory.owner) cannot use it",
-                    remedy: "run chown \(directory.owner):\(directory.group) \(path)",
+                    consequence: "programs of user \(directory.owner) may not be able to change it",
+                    remedy: "if they are to change it, run chown \(directory.owner):\(directory.group) \(path)",
                     code: .untrustedFile
                 )
             )
@@ -186,11 +188,12 @@ struct Examination {
 // MARK: - The directory
 
 extension Examination {
-    private mutating func examineDirectory(
-        _ directory: SettingsDirectory,
-        _ status: FileStatus,
-        _ settings: FileStatus?
-    ) {
+    /// A remedy that takes no access from a program.
+    static let safePlace = """
+        store the settings in a directory that only their user, or a group that shares them, can write to, or trust these users
+        """
+
+    private mutating func examineDirectory(_ directory: SettingsDirectory, _ status: FileStatus) {
         let path = directory.handle.path
         note("directory", "\(path), mode \(status.permissions.octal), user \(status.owner), group \(status.group)")
         do {
@@ -238,16 +241,12 @@ extension Examination {
                     path,
                     "all users can create files in the directory, as in /tmp (\(status.permissions.octal))",
                     consequence: "another user can create the journal or the locks first, and those are not used then",
-                    remedy: "store the settings in a directory of their own",
+                    remedy: Self.safePlace,
                     code: .untrustedFile
                 )
             )
             return examineDrafts(directory)
         }
-        // Its owner may be one of the users that need the permission.
-        let other = settings.flatMap { $0.owner == status.owner ? nil : $0.owner }
-        let isOwn =
-            [status.owner, 0].contains(SystemCalls.currentUser()) && directory.containsOnlyOwnFiles && other == nil
         add(
             Finding(
                 .permissions,
@@ -255,10 +254,8 @@ extension Examination {
                 path,
                 "every user can write to the directory (\(status.permissions.octal))",
                 consequence: "every user can replace the settings, and files of other users are not used there",
-                remedy: other.map { "run chown \($0) \(path), and then chmod o-w \(path)" }
-                    ?? "run chmod o-w \(path), or store the settings in another directory",
-                code: .untrustedFile,
-                repair: isOwn ? .protectDirectory : nil
+                remedy: Self.safePlace,
+                code: .untrustedFile
             )
         )
         examineDrafts(directory)
@@ -289,19 +286,6 @@ extension Examination {
             }
         } catch {
             add(Finding(.directory, error, at: directory.handle.path))
-        }
-    }
-}
-
-extension SettingsDirectory {
-    /// Whether there are only files of the suite, so that the mode of the directory matters to nothing else.
-    var containsOnlyOwnFiles: Bool {
-        do {
-            let (own, hidden) = (name.bytes, ".".utf8 + name.bytes)
-            return try system.names(in: handle)
-                .allSatisfy { $0.bytes.starts(with: own) || $0.bytes.starts(with: hidden) }
-        } catch {
-            return false
         }
     }
 }

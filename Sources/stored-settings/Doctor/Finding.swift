@@ -17,8 +17,6 @@ struct Finding: Sendable {
 
     /// A change that removes the cause of a finding, and no value.
     enum Repair: Sendable, Equatable {
-        /// No other user may write to the directory.
-        case protectDirectory
         /// What a killed process has left is completed, as the next change of any program would.
         case checkpoint
         /// Files are removed that no process uses.

@@ -23,22 +23,6 @@ struct Repair {
         try SettingsDirectory(of: SettingsPath.target(of: place.file, system), system)
     }
 
-    /// Removes the permission of other users to write to the directory.
-    func protectDirectory() throws -> String {
-        let directory = try directory()
-        let before = try system.status(of: directory.handle).permissions
-        // It may be another directory by now, which other programs share.
-        guard before & FileMode.otherWrite != 0, before & FileMode.sticky == 0, directory.containsOnlyOwnFiles else {
-            throw CommandFailure(
-                CommandExit.temporary,
-                "\(directory.handle.path) has changed meanwhile. Its mode is left as it is. Try again."
-            )
-        }
-        let mode = before & ~FileMode.otherWrite
-        try system.setPermissions(mode, of: directory.handle)
-        return "chmod \(mode.octal) \(directory.handle.path)"
-    }
-
     /// Writes the journal into the settings file, which recovers what killed processes have left.
     func checkpoint() throws -> String {
         // An empty change acquires the lock of the journal, and recovers it.

@@ -37,7 +37,7 @@ struct Checkpoints {
     fileprivate var observer: (any LastGoodObserver)? { store.peek { $0.observer } as? any LastGoodObserver }
 
     /// The keys whose last good values the copy lacks: another process, which does not know them, has written it since.
-    private var unwrittenReplacements: Set<String> {
+    var unwrittenReplacements: Set<String> {
         let observer = observer
         let known = store.peek { $0.replacements(of: observer) }
         guard !known.isEmpty, let copy = store.copiedValues() else { return [] }
@@ -182,8 +182,9 @@ extension Checkpoints {
                 "the changes are safe in the journal; a program that uses the suite writes the file when the cause is corrected"
             let error = file.writeError(error, consequence: consequence)
             // Another process is making a checkpoint. When it has finished, it finds the remaining records. Or another thread
-            // has closed the store meanwhile, and made the last checkpoint.
-            guard ![.lockTimedOut, .suiteFinished].contains(error.code), !error.isChangedRoot
+            // has closed the store meanwhile, and made the last checkpoint. A process that has stored nothing may not be allowed to.
+            guard schedule.hasCommitted.load(ordering: .relaxed),
+                ![.lockTimedOut, .suiteFinished].contains(error.code), !error.isChangedRoot
             else { return }
             report(error)
         }

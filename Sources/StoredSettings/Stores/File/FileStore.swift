@@ -329,7 +329,7 @@ extension FileStore {
 
 extension FileStore {
     func noteReplacement() {
-        checkpoints.schedule(isOwn: false)
+        if !checkpoints.unwrittenReplacements.isEmpty { checkpoints.schedule(isOwn: false) }
     }
 
     func copiedValues() -> CopiedValues? {
