@@ -119,11 +119,13 @@ final class RedisStore: SettingsStore {
 
     var persistence: SettingsPersistence { values.persistence }
     func setObserver(_ observer: any StoreObserver) { values.setObserver(observer) }
-    func version() -> UInt64 { values.version() }
+    var sharedVersion: StoreVersion? { values.sharedVersion }
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
         values.withValue(forKey: key, body)
     }
     func contents() -> [String: StoredValue] { values.contents() }
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result { try values.commit(body) }
+    func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try values.commit(isBlind: isBlind, body)
+    }
     func synchronize() throws { try values.synchronize() }
 }

@@ -445,8 +445,10 @@ struct DoctorTests {
     )
     func accessList(name: String, fact: String) async throws {
         try await withSuite { home, _ in
-            // Not every file system has such lists.
-            guard try CLibrary.allow(user: 5_555, at: "\(home)/\(name)") else { return }
+            // With this list, only root may enter a directory, and not every file system has lists.
+            guard geteuid() == 0 || name.hasPrefix("acme/"),
+                try CLibrary.allow(user: 5_555, at: "\(home)/\(name)")
+            else { return }
             let result = try await doctor(["acme"], home: home)
             let found = result.findings.filter { $0["topic"] == "permissions" }
             #expect(found.map { $0["fact"] } == [fact], "\(result.findings)")
