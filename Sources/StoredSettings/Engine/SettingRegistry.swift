@@ -88,10 +88,9 @@ extension SettingsEngine: LastGoodObserver {
     func examineValues(forCheckpoint isForCheckpoint: Bool) {
         for (key, health) in valueHealth.withLock(\.entries)
         where health.isExaminationDue(forCheckpoint: isForCheckpoint) {
-            // First: a change that follows makes it due again.
-            let boxes = settings.withLock { $0.boxes(ofKey: key) } + health.unshared
-            health.endExamination()
-            for box in boxes { box.examine() }
+            let (unshared, changes) = health.unshared
+            for box in settings.withLock({ $0.boxes(ofKey: key) }) + unshared { box.examine() }
+            health.endExamination(of: changes)
         }
     }
 

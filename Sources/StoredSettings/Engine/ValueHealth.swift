@@ -124,6 +124,8 @@ final class ValueHealth: Sendable {
     private struct State {
         var history = ValueHistory()
         var examination = Examination.atCheckpoint
+        /// The number of times that an examination has become due.
+        var changes = 0
         /// A setting of each type among those that the registry does not have under this key.
         var unshared = WeakTable<ObjectIdentifier, AnySettingBox>()
         /// The value that a setting has converted last.
@@ -151,7 +153,7 @@ final class ValueHealth: Sendable {
     private func withHistory(isExamined: Bool = false, _ body: (inout ValueHistory) -> Void) {
         state.withLock { state in
             body(&state.history)
-            if !isExamined { state.examination = .due }
+            if !isExamined { (state.examination, state.changes) = (.due, state.changes + 1) }
             isOrdered.store(state.history.isOrdered, ordering: .relaxed)
         }
     }
@@ -197,7 +199,9 @@ final class ValueHealth: Sendable {
 
     /// Lets a setting that is declared later examine the value, too.
     func noteDeclaration() {
-        state.withLock { if $0.examination == .done { $0.examination = .due } }
+        state.withLock { state in
+            if state.examination == .done { (state.examination, state.changes) = (.due, state.changes + 1) }
+        }
     }
 
     /// Adds a setting that the registry does not have under this key, unless one with values of the same type is known.
@@ -214,12 +218,14 @@ final class ValueHealth: Sendable {
         state.withLock { $0.examination == .due || (isForCheckpoint && $0.examination == .atCheckpoint) }
     }
 
-    /// The settings that the registry does not have.
-    var unshared: [AnySettingBox] { state.withLock { $0.unshared.objects } }
+    /// The settings that the registry does not have, and the number of changes that they examine.
+    var unshared: (boxes: [AnySettingBox], changes: Int) {
+        state.withLock { ($0.unshared.objects, $0.changes) }
+    }
 
-    /// Records that the settings examine the value, which is due again after the next change.
-    func endExamination() {
-        state.withLock { $0.examination = .done }
+    /// Records that the settings have examined the value, unless it has changed since.
+    func endExamination(of changes: Int) {
+        state.withLock { if $0.changes == changes { $0.examination = .done } }
     }
 
     /// Records an unusable value.
