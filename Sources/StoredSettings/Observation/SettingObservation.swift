@@ -61,9 +61,9 @@ extension Setting {
 ///
 /// ``invalidate()`` ends an observation at once. `defer { observation.invalidate() }` holds it until then, too.
 public final class SettingObservation: Sendable {
-    private let subscription: Subscription<CallbackSubscriber>
+    private let subscription: EngineSubscription<CallbackSubscriber>
 
-    init(_ subscription: Subscription<CallbackSubscriber>) {
+    init(_ subscription: EngineSubscription<CallbackSubscriber>) {
         self.subscription = subscription
     }
 

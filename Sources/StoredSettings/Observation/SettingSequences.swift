@@ -35,7 +35,7 @@ extension Setting {
         /// The values for one loop.
         public struct Iterator: AsyncIteratorProtocol {
             private let setting: Setting<Value>
-            private let subscription: Subscription<StreamSubscriber<StoredValueChange>>
+            private let subscription: EngineSubscription<StreamSubscriber<StoredValueChange>>
             private var isFirst = true
             private let first: StoredValue?
             private var last: StoredValue?
@@ -69,7 +69,7 @@ extension Setting {
     /// The changes of a setting over time: see ``Setting/changes()``.
     public struct Changes: AsyncSequence, Sendable {
         private let setting: Setting<Value>
-        private let subscription: Subscription<StreamSubscriber<StoredValueChange>>
+        private let subscription: EngineSubscription<StreamSubscriber<StoredValueChange>>
         private let last: LastReading<Value>
 
         init(_ setting: Setting<Value>) {
@@ -89,7 +89,7 @@ extension Setting {
         /// The changes for one loop.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let setting: Setting<Value>
-            fileprivate let subscription: Subscription<StreamSubscriber<StoredValueChange>>
+            fileprivate let subscription: EngineSubscription<StreamSubscriber<StoredValueChange>>
             fileprivate let last: LastReading<Value>
 
             /// The next change; `nil` when the task is canceled or the suite is finished.
@@ -126,14 +126,14 @@ extension Setting {
     /// - Returns: The subscription, and the stored value.
     func subscribe<Subscriber: ChangeSubscriber>(
         _ makeSubscriber: (@escaping @Sendable (StoreCommit) -> StoredValueChange?) -> Subscriber
-    ) -> (Subscription<Subscriber>, StoredValue?) {
+    ) -> (EngineSubscription<Subscriber>, StoredValue?) {
         guard !storedKeys.old.isEmpty else {
             let subscriber = makeSubscriber(StoredValueChange.init(of:))
             let (id, value) = engine.addSubscriber(subscriber, forKeys: [key])
-            return (Subscription(subscriber, engine, id: id), value)
+            return (EngineSubscription(subscriber, engine, id: id), value)
         }
         let known = KnownValues(storedKeys)
-        let subscription = Subscription(makeSubscriber { known.change($0) }, to: engine, forKeys: storedKeys.all)
+        let subscription = EngineSubscription(makeSubscriber { known.change($0) }, to: engine, forKeys: storedKeys.all)
         return (subscription, known.begin(with: engine.contents()))
     }
 

@@ -60,7 +60,7 @@ extension SettingsSuite {
         let subscriber = CallbackSubscriber(StoredValueChange.init(readingAfter:)) { _ in
             if trackers.readAll(keys, of: engine) { onChange() }
         }
-        let observation = SettingObservation(Subscription(subscriber, to: engine, forKeys: Array(keys)))
+        let observation = SettingObservation(EngineSubscription(subscriber, to: engine, forKeys: Array(keys)))
         // After the subscription: a change in between is in both, and is then equal to what was read.
         _ = trackers.readAll(keys, of: engine)
         if initial { onChange() }

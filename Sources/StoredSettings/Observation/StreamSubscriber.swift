@@ -58,7 +58,7 @@ final class StreamSubscriber<Change: CoalescingChange>: ChangeSubscriber {
 }
 
 /// A subscriber's registration with an engine, which ends with the last reference to it.
-final class Subscription<Subscriber: ChangeSubscriber>: Sendable {
+final class EngineSubscription<Subscriber: ChangeSubscriber>: Sendable {
     let subscriber: Subscriber
     private let engine: SettingsEngine
     private let id: SettingsEngine.SubscriberID

@@ -48,14 +48,14 @@ extension SettingsSuite {
 
         /// The values for one loop.
         public struct Iterator: AsyncIteratorProtocol {
-            private let subscription: Subscription<StreamSubscriber<StoredValueChange>>
+            private let subscription: EngineSubscription<StreamSubscriber<StoredValueChange>>
             private let readAll: () -> Bool
             private let current: () -> Element
             private var isFirst = true
 
             fileprivate init(_ sequence: TupleValues) {
                 let subscriber = StreamSubscriber(StoredValueChange.init(readingAfter:))
-                subscription = Subscription(subscriber, to: sequence.engine, forKeys: Array(sequence.keys))
+                subscription = EngineSubscription(subscriber, to: sequence.engine, forKeys: Array(sequence.keys))
                 // After the subscription: a change in between is in both, and is then equal to what was read.
                 (readAll, current) = sequence.track()
                 _ = readAll()
@@ -115,7 +115,7 @@ extension SettingsSuite {
         private let keys: Set<String>?
         /// Whether a change of a value that another layer has is a change as well.
         private let includesLayers: Bool
-        private let subscription: Subscription<StreamSubscriber<Change>>
+        private let subscription: EngineSubscription<StreamSubscriber<Change>>
 
         package init(of suite: SettingsSuite, keys: Set<String>?, includesLayers: Bool = false) {
             self.suite = suite
@@ -123,7 +123,7 @@ extension SettingsSuite {
             self.includesLayers = includesLayers
             let group = suite.group
             let subscriber = StreamSubscriber { Change($0, keys: keys, in: group, includesLayers: includesLayers) }
-            subscription = Subscription(subscriber, to: suite.engine)
+            subscription = EngineSubscription(subscriber, to: suite.engine)
         }
 
         /// Starts with the changes since the sequence was created; a second loop starts now.
@@ -135,7 +135,7 @@ extension SettingsSuite {
         /// The changes for one loop.
         public struct Iterator: AsyncIteratorProtocol {
             let suite: SettingsSuite
-            let subscription: Subscription<StreamSubscriber<Change>>
+            let subscription: EngineSubscription<StreamSubscriber<Change>>
 
             /// The next change; `nil` when the task is canceled or the suite is finished.
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Change? {
