@@ -15,6 +15,31 @@ extension DefaultStorage {
     @available(*, unavailable, message: "Add a key: @DefaultStorage(key: \"port\").")
     public init(wrappedValue: Value) { unavailable() }
 
+    /// Unavailable: the property needs a default.
+    @available(*, unavailable, message: "Add a default, or use @DefaultStorageOptional for a value that may be nil.")
+    @_disfavoredOverload
+    public init(
+        key: String,
+        suite: SettingsSuite = .standard,
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) { unavailable() }
+
+    /// Unavailable: the type needs a conversion.
+    @available(*, unavailable, message: "Conform the type to StoredValueConvertible, or pass a bridge as `as:`.")
+    @_disfavoredOverload
+    public init(
+        wrappedValue: Value,
+        key: String,
+        suite: SettingsSuite = .standard,
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) { unavailable() }
+
     /// Unavailable: a string needs the label `key:`.
     @available(*, unavailable, message: "A string key has a label: @DefaultStorage(key: \"port\").")
     @_disfavoredOverload
@@ -26,6 +51,18 @@ extension DefaultStorageOptional {
     @available(*, unavailable, message: "Remove the initial value, or use @DefaultStorage for a default.")
     public init(
         wrappedValue: Value?,
+        key: String,
+        suite: SettingsSuite = .standard,
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) { unavailable() }
+
+    /// Unavailable: the type needs a conversion.
+    @available(*, unavailable, message: "Conform the type to StoredValueConvertible, or pass a bridge as `as:`.")
+    @_disfavoredOverload
+    public init(
         key: String,
         suite: SettingsSuite = .standard,
         in valid: (any ValidValues<Value> & Sendable)? = nil,

@@ -118,15 +118,15 @@ struct MisuseTests {
             let _: SettingKey<Limit?> = SettingKey("x", as: CodableBridge())
         }
         func convert(_ t: inout SettingsTransaction, _ limit: Setting<Limit?>) throws {
-            try t.convert(limit, from: CodableBridge().optional)
+            try t.convert(limit, from: CodableBridge())
         }
 
         """
 
     static let misuses = wrappers + conformances
 
-    private static let missingDefault = "missing argument for parameter 'wrappedValue'"
-    private static let unstorable = "'Unstorable' conform to 'StoredValueConvertible'"
+    private static let missingDefault = "Add a default, or use @DefaultStorageOptional for a value that may be nil."
+    private static let unstorable = "Conform the type to StoredValueConvertible, or pass a bridge as `as:`."
     private static let needlessDefault = "Remove the initial value, or use @DefaultStorage for a default."
     private static let otherType = "The value and the key have different types."
     private static let oneLoop = "An iterator belongs to one loop; give each task its own loop over the sequence."
@@ -136,6 +136,7 @@ struct MisuseTests {
         Misuse("@DefaultStorage var x: Int? = nil", says: #"Add a key: @DefaultStorage(key: "port")."#),
         Misuse(#"@DefaultStorage(key: "x") var x: Int?"#, says: missingDefault),
         Misuse(#"@DefaultStorage(key: "x", suite: "s") var x: Int?"#, says: missingDefault),
+        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable?"#, says: missingDefault),
         Misuse(#"@DefaultStorage(key: "x") var x: Int"#, says: missingDefault),
         Misuse(#"@DefaultStorage(key: "x", validate: { $0 > 1 }) var x: Int"#, says: missingDefault),
         Misuse(#"@DefaultStorage(key: "x", in: 1...9) var x: Int"#, says: missingDefault),
