@@ -501,7 +501,7 @@ extension SettingsSuite {
     /// Reads of a suite in a file always are. Those of a store that machines share are a moment behind, and this call waits for the
     /// network.
     ///
-    /// - Throws: ``SettingsError`` when the newest values cannot be read.
+    /// - Throws: ``SettingsError`` when the newest values cannot be read, such as those of a broken settings file.
     @available(*, noasync, message: "write 'try await'; at the top level, in a function")
     public func refresh() throws {
         try naming { try engine.store.refresh(mayWait: true) }

@@ -288,7 +288,7 @@ extension SettingBox {
     /// It notes and reports nothing, and reads no file.
     func checkedValue(of stored: StoredValue?) -> Value {
         if layers != nil, let override = overrideReading(isReported: false) { return override.value }
-        let histories = stored == nil ? [] : ([health] + oldHealths).map(\.history)
+        let histories = stored == nil ? [] : ([health] + oldHealths).map(\.history.values)
         for case let stored? in [stored] + histories.flatMap(\.all) {
             do {
                 return try decode(stored)

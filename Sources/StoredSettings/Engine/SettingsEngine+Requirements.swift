@@ -104,7 +104,10 @@ extension SettingsEngine {
                 } else {
                     nil
                 }
-            valueHealth.withLock { $0.note(replacement, forKey: key) }
+            valueHealth.withLock { table in
+                table.note(replacement, forKey: key)
+                if replacement != nil { table.noteReplacement(ofKey: key) }
+            }
         }
     }
 }

@@ -143,7 +143,8 @@ final class ValueHealth: Sendable {
     /// The number of reports that are made about one value: settings of different types may reject it for different reasons.
     private static let maximumReports = 16
 
-    var history: ValueHistory { state.withLock { $0.history } }
+    /// The values, and the number of changes until then.
+    var history: (values: ValueHistory, changes: Int) { state.withLock { ($0.history, $0.changes) } }
 
     /// Records the next change of the key.
     func note(_ change: StoreChange) {
@@ -189,6 +190,18 @@ final class ValueHealth: Sendable {
     /// Whether the settings of the key use a stored value.
     func uses(_ value: StoredValue?) -> Bool {
         state.withLock { $0.usable == value && $0.unusable != value && $0.history.replacement == nil }
+    }
+
+    /// Records what is used instead of the stored value, unless that has changed since.
+    ///
+    /// - Returns: Whether it was not used before.
+    func note(_ replacement: ValueReplacement, since changes: Int) -> Bool {
+        state.withLock { state in
+            guard state.changes == changes, state.history.replacement != replacement else { return false }
+            state.history.note(replacement)
+            isOrdered.store(true, ordering: .relaxed)
+            return true
+        }
     }
 
     /// Records what is used instead of the stored value; `nil` if that is used itself.
@@ -302,15 +315,18 @@ struct ValueHealthTable {
     }
 
     /// Records what is used instead of the stored value of a key; `nil` if that is used itself.
-    mutating func note(_ replacement: ValueReplacement?, forKey key: String) {
-        guard let entry = entries[key] else { return }
-        entry.note(replacement)
-        if replacement != nil { replacedKeys.insert(key) }
+    func note(_ replacement: ValueReplacement?, forKey key: String) {
+        entries[key]?.note(replacement)
+    }
+
+    /// Records that a key has a replacement.
+    mutating func noteReplacement(ofKey key: String) {
+        replacedKeys.insert(key)
     }
 
     /// What is used instead of stored values.
     mutating func replacements() -> [ValueReplacement] {
-        let all = replacedKeys.compactMap { entries[$0]?.history.replacement }
+        let all = replacedKeys.compactMap { entries[$0]?.history.values.replacement }
         replacedKeys = Set(all.map(\.key))
         return all
     }
@@ -362,15 +378,16 @@ extension SettingBox {
     func lastGoodReading(insteadOf stored: StoredValue, isNoted: Bool = true) -> Reading? {
         let name = storedKey ?? key.name
         let health = health(ofStoredKey: name)
-        guard let (reading, isCertain) = find(insteadOf: stored, name, health.history) else {
+        let (history, changes) = health.history
+        guard let (reading, isCertain) = find(insteadOf: stored, name, history) else {
             // A value under an old key was used before there was one under the new key.
             let old = key.storedKeys.all.drop { $0 != name }.dropFirst().compactMap(engine.value(forKey:))
             return firstUsable(of: old.map { ValueHistory.Candidate(value: $0, isCertain: false) })?.reading
         }
         if isNoted, isCertain, let value = reading.stored {
             let replacement = ValueReplacement(key: name, stored: stored, used: value)
-            guard health.history.replacement != replacement else { return reading }
-            engine.valueHealth.withLock { $0.note(replacement, forKey: name) }
+            guard health.note(replacement, since: changes) else { return reading }
+            engine.valueHealth.withLock { $0.noteReplacement(ofKey: name) }
             // The copy may lack it already.
             (engine.store as? any RecoveringStore)?.noteReplacement()
         }

@@ -24,6 +24,15 @@ struct LastGoodHistoryTests {
         }
     }
 
+    /// Sets 23, which another process replaces by a value that the setting cannot use.
+    private func replaceByUnusable(_ limit: Setting<Int>, _ store: FileStore, _ other: FileStore) async throws {
+        try await limit.set(23)
+        try store.checkpoint()
+        try other.commit { $0["limit"] = 200 }
+        store.lookAndWait()
+        #expect(limit.value == 23)
+    }
+
     private func edit(_ path: String, _ text: String, _ store: FileStore) throws {
         try path.replaceFile(with: text)
         store.lookAndWait()
@@ -162,11 +171,7 @@ struct LastGoodHistoryTests {
     )
     func sameUnusableValue(between: StoredValue?) async throws {
         try await withStores { path, store, limit, other in
-            try await limit.set(23)
-            try store.checkpoint()
-            try other.commit { $0["limit"] = 200 }
-            store.lookAndWait()
-            #expect(limit.value == 23)
+            try await replaceByUnusable(limit, store, other)
             try await limit.suite.setStoredValue(1, forKey: "a")
             try store.checkpoint()
             #expect(try (path + ".last-good").fileContents.contains("23"))
@@ -183,11 +188,7 @@ struct LastGoodHistoryTests {
     )
     func sameUnusableValueAgain(between: StoredValue?, written: String) async throws {
         try await withStores { path, store, limit, other in
-            try await limit.set(23)
-            try store.checkpoint()
-            try other.commit { $0["limit"] = 200 }
-            store.lookAndWait()
-            #expect(limit.value == 23)
+            try await replaceByUnusable(limit, store, other)
             for value in [between, 200] { try other.commit { $0["limit"] = value } }
             // After the second one, this process cannot continue with the records that it knows.
             for number in 0..<(written == "records" ? 0 : written == "a checkpoint" ? 1 : 2) {

@@ -41,6 +41,27 @@ struct RareReadsTests {
         }
     }
 
+    @Test("of consecutive records of one key, only the last one is replayed without subscribers, and all are with one")
+    func replacedRecords() async throws {
+        try await withSettingsPath { path in
+            let (writer, store) = (makeStore(path), makeStore(path))
+            let suite = SettingsSuite(store: store, reporter: RecordingReporter())
+            #expect(suite[storedValueFor: "n"] == nil)
+            for isObserved in [false, true] {
+                let changes = isObserved ? suite.changes() : nil
+                try writer.commit { $0["other"] = .bool(isObserved) }
+                store.lookAndWait()
+                let version = store.peek { $0.version }
+                for number in 1...100 { try writer.commit { $0["n"] = .integer(Int128(number)) } }
+                store.lookAndWait()
+                #expect(suite[storedValueFor: "n"] == 100)
+                let replayed = store.peek { $0.version } - version
+                #expect(isObserved ? replayed == 100 : replayed < 10, "\(replayed)")
+                withExtendedLifetime(changes) {}
+            }
+        }
+    }
+
     @Test(
         "a read of a damaged record ends while another process appends records without a pause",
         arguments: [true, false]

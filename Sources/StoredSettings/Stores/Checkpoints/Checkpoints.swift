@@ -102,7 +102,7 @@ extension Checkpoints {
             // The checkpoint of another process may have lost a last good value that only this one knows.
             let unwritten = unwrittenReplacements
             guard !isCheckpointed || !unwritten.isEmpty else {
-                // Another process may have written the copy without a value that only this one knows.
+                // That may be the value of a setting that was not read since.
                 examineLater(forCheckpoint: false)
                 return store.perform(Effects(schedule.noteSuccess().settled.map { ($0, isSettled: true) }))
             }

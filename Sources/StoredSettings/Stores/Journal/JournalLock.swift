@@ -262,7 +262,7 @@ extension JournalLock {
 
     /// Sleeps until the holder releases the lock, or hands it over, or the holder has to be checked.
     private func sleep() {
-        // Nobody wakes a process that may not lock its byte.
+        // No process wakes one that could not lock its byte.
         guard hasToken else { return SystemCalls.sleep(seconds: 0.001) }
         let word = page[JournalHeader.lockWord]
         guard word & Self.stateMask != 0 else { return }
