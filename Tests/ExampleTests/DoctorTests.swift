@@ -283,6 +283,9 @@ struct DoctorTests {
             for name in ["", ".journal", ".last-good", ".lock"] { chown(file + name, 12_345, 12_345) }
             let result = try await doctor(["acme"], home: home)
             #expect(result.findings.isEmpty, "\(result.findings)")
+            for fact in ["journal", "locks", "last good copy"] {
+                #expect(result.facts[fact]?.hasPrefix("not examined") == true, "\(result.facts)")
+            }
         }
     }
 

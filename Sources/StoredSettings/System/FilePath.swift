@@ -63,7 +63,7 @@ extension FilePath {
     static let longestName = 255
 
     /// The number of links after which a path counts as circular, as on Linux.
-    static let mostLinks = 40
+    package static let mostLinks = 40
 
     /// The last component.
     package var name: FilePath {

@@ -80,7 +80,7 @@ extension Examination {
             }
             let next = current.appending(component)
             guard component != ".", let status = try system.linkStatus(at: next) else { continue }
-            guard status.isLink, links < 40 else {
+            guard status.isLink, links < FilePath.mostLinks else {
                 current = next
                 continue
             }

@@ -83,7 +83,9 @@ struct Examination {
         findings[index] = finding
     }
 
+    /// Adds a fact, unless one with its name is known.
     mutating func note(_ name: String, _ text: String) {
+        guard !facts.contains(where: { $0.name == name }) else { return }
         facts.append((name, text))
     }
 
@@ -100,7 +102,8 @@ struct Examination {
             return try directory.openSibling(name, OpenFlags.readOnly)
         } catch let error as SettingsError {
             if isOfService(name, in: directory) {
-                note(name.description, "not examined: root does not use it; run doctor as the user of the settings")
+                let fact = topic == .lock ? "locks" : topic.rawValue
+                note(fact, "not examined: root does not use that of a service; run doctor as the user of the settings")
                 return nil
             }
             add(Finding(topic == .copy || topic == .lock ? .links : topic, isError: true, error))
@@ -124,11 +127,7 @@ struct Examination {
 
     /// Adds a finding if a file gives users permissions that the settings file does not give them, or belongs to another user than
     /// the directory, which can then not use it.
-    mutating func compare(
-        _ file: FileHandle,
-        with settings: FileStatus?,
-        in directory: SettingsDirectory
-    ) throws {
+    mutating func compare(_ file: FileHandle, with settings: FileStatus?, in directory: SettingsDirectory) throws {
         let (status, path) = (try system.status(of: file), file.path)
         if settings != nil, system.accessList(of: file)?.permissions(ofOthersThan: [0, status.owner]) ?? 0 != 0 {
             add(
