@@ -120,22 +120,22 @@ private final class CallingThread: TaskExecutor, @unchecked Sendable {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        // The caller may run the job as soon as it is in the list, and then release this object: nothing is accessed after that.
         let isAccepted = signal.withLock {
             guard !hasLeft else { return false }
             jobs.append(job)
+            signal.signal()
             return true
         }
-        if isAccepted {
-            signal.signal()
-        } else {
-            others.run(job, of: self)
-        }
+        if !isAccepted { others.run(job, of: self) }
     }
 
     /// Ends the wait, because the task has a result.
     func finish() {
-        signal.withLock { isFinished = true }
-        signal.signal()
+        signal.withLock {
+            isFinished = true
+            signal.signal()
+        }
     }
 
     /// Runs the jobs that have arrived, or waits for the next ones and for the result of the task.
