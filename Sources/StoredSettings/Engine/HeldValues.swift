@@ -53,9 +53,9 @@ struct HeldValues {
     }
 
     /// Adds the keys of a requirement, which is checked before the next read.
-    mutating func restrict(_ keys: some Sequence<String>) {
+    mutating func restrict(_ keys: Set<String>) {
         restricted.formUnion(keys)
-        noteUncheckedChange()
+        noteUncheckedChange(ofKeys: keys)
     }
 
     /// Notes that a value of this process has changed, which may meet a requirement that was not met before.
@@ -88,9 +88,10 @@ struct HeldValues {
     }
 
     /// Notes that a value has become visible that was never checked together with the others.
-    mutating func noteUncheckedChange() {
-        guard isRestricting else { return }
-        (version, isCheckDue) = (version + 1, true)
+    ///
+    /// - Parameter keys: The keys that may have changed; nothing happens if no requirement concerns them.
+    mutating func noteUncheckedChange(ofKeys keys: Set<String>) {
+        if !restricted.isDisjoint(with: keys) { (version, isCheckDue) = (version + 1, true) }
     }
 
     /// Notes the stored values that the current commit assigns again.
@@ -107,14 +108,9 @@ struct HeldValues {
         defer { reassigned = [:] }
         return reassigned.compactMap { key, stored in
             guard let entry = entries.removeValue(forKey: key) else { return nil }
-            noteUncheckedChange()
+            noteUncheckedChange(ofKeys: [key])
             return PendingWrites.change(ofKey: key, from: entry.used, to: stored)
         }
-    }
-
-    /// Notes that values of layers have changed, with which stored values may not meet a requirement that was met before.
-    mutating func noteLayerChange(ofKeys keys: Set<String>) {
-        if !restricted.isDisjoint(with: keys) { noteUncheckedChange() }
     }
 
     /// Replaces the changes of a commit by those that readers and subscribers see.

@@ -17,20 +17,11 @@ struct PendingWrites {
 
     /// The pending writes that a commit saves.
     struct Flush {
-        fileprivate(set) var entries: [String: Entry]
+        var entries: [String: Entry] = [:]
         /// The newest version of these writes.
-        let version: Version
+        var version: Version = 0
 
         func value(forKey key: String) -> StoredValue?? { entries[key].map(\.value) }
-
-        /// Takes out the writes of the assignment that a key belongs to.
-        ///
-        /// - Returns: Their keys, as in ``PendingWrites/keys(assignedWith:)``.
-        mutating func withdraw(_ key: String) -> [String] {
-            let keys = entries.keys(assignedWith: [key])
-            for key in keys { entries[key] = nil }
-            return keys
-        }
 
         /// Adds the writes to a transaction that has no other changes yet.
         func apply(to transaction: inout StoreTransaction) {
@@ -44,8 +35,6 @@ struct PendingWrites {
     private var dropped: Set<String> = []
     /// The version up to which the current commit saves entries.
     private var flushing: Version = 0
-    /// The keys and stored values of saved entries that equal what is stored, so that the current commit changes nothing.
-    private var unchanged: [String: StoredValue?] = [:]
 
     /// Whether a later commit can save them.
     ///
@@ -74,7 +63,12 @@ struct PendingWrites {
     /// The keys of the assignments that some keys belong to, first those whose values are removed.
     ///
     /// If they are dropped in this order, a renamed setting has its new value until it has the one under its old key again.
-    func keys(assignedWith keys: some Collection<String>) -> [String] { entries.keys(assignedWith: keys) }
+    func keys(assignedWith keys: some Collection<String>) -> [String] {
+        let assignments = Set(keys.compactMap { entries[$0]?.assignment })
+        let assigned = entries.filter { assignments.contains($0.value.assignment) }
+        return assigned.filter { $0.value.value == nil }.keys.sorted()
+            + assigned.filter { $0.value.value != nil }.keys.sorted()
+    }
 
     func value(forKey key: String, over stored: StoredValue?) -> StoredValue? {
         guard let entry = entries[key] else { return stored }
@@ -109,8 +103,8 @@ struct PendingWrites {
     /// Begins a commit that saves some entries: see ``saved(of:except:)``.
     mutating func beginFlush(of keys: Set<String>? = nil, except excluded: Set<String> = []) -> Flush {
         flushing = version
-        (unchanged, dropped) = ([:], [])
-        return Flush(entries: saved(of: keys, except: excluded), version: version)
+        dropped = []
+        return Flush(entries: isFlushNeeded ? saved(of: keys, except: excluded) : [:], version: version)
     }
 
     /// Takes entries out of the transaction of a commit whose body has returned that were dropped meanwhile.
@@ -123,33 +117,6 @@ struct PendingWrites {
         let keys = flush.entries.keys.filter { dropped.contains($0) || entries[$0] == nil }
         for key in keys { transaction.revertFlushed(key) }
         return keys
-    }
-
-    /// Completes the transaction of a commit whose body has returned.
-    ///
-    /// - Returns: The changes to offer to subscribers now; `nil` when no entry has ended. A commit without changes can no
-    ///   longer fail and is not recorded, so its entries end here.
-    mutating func endFlush(_ flush: Flush, in transaction: StoreTransaction) -> [StoreChange]? {
-        for key in flush.entries.keys where transaction.isEdited(key) {
-            let stored = transaction.stored(key)
-            let isUnchanged = Self.change(ofKey: key, from: stored, to: transaction[key]) == nil
-            if isUnchanged { unchanged.updateValue(stored, forKey: key) }
-        }
-        let isRecorded = transaction.changes.contains { Self.change(ofKey: $0.key, from: $0.old, to: $0.new) != nil }
-        return isRecorded ? nil : endUnchanged()
-    }
-
-    /// Ends the saved entries that equal what is stored.
-    ///
-    /// - Returns: The changes that readers see; `nil` when no entry has ended.
-    private mutating func endUnchanged() -> [StoreChange]? {
-        defer { unchanged = [:] }
-        var changes: [StoreChange]?
-        for (key, stored) in unchanged.sorted(by: { $0.key < $1.key }) {
-            guard let entry = remove(key, upTo: flushing) else { continue }
-            changes = (changes ?? []) + [Self.change(ofKey: key, from: entry.value, to: stored)].compactMap { $0 }
-        }
-        return changes
     }
 
     /// Removes the entry of a key, unless it is newer than a version.
@@ -204,20 +171,6 @@ struct PendingWrites {
             if shown != nil, commit.origin == .external { visible.dropped.append(change.key) }
             return shown
         }
-        if commit.origin == .local, let others = endUnchanged() {
-            visible.isPendingChanged = true
-            visible.commit.changes = (visible.commit.changes + others).sorted { $0.key < $1.key }
-        }
         return visible
-    }
-}
-
-extension [String: PendingWrites.Entry] {
-    /// See ``PendingWrites/keys(assignedWith:)``.
-    fileprivate func keys(assignedWith keys: some Collection<String>) -> [String] {
-        let assignments = Set(keys.compactMap { self[$0]?.assignment })
-        let entries = filter { assignments.contains($0.value.assignment) }
-        return entries.filter { $0.value.value == nil }.keys.sorted()
-            + entries.filter { $0.value.value != nil }.keys.sorted()
     }
 }

@@ -211,7 +211,7 @@ extension SettingsEngine {
         hasRequirementsFlag.store(true, ordering: .releasing)
         // After the store has read its contents, which are no change then.
         withValue(forKey: "") { _, state in
-            state.held.restrict(requirement.keys.flatMap(\.all))
+            state.held.restrict(Set(requirement.keys.flatMap(\.all)))
             self.invalidate()
         }
         _ = consume old

@@ -52,11 +52,11 @@ extension SettingsEngine {
             guard values.held.isCheckDue else { return }
             guard values.held.version == version else { continue }
             let requirements = requirementTable.withLock(\.all)
-            if let overtaken = CheckScope.run({ values.overtakenWrites(requirements) }) {
+            let check = CheckScope.run { RequirementCheck(requirements, values, of: self) }
+            if let overtaken = check.overtaken {
                 drop(overtaken, upTo: values.pendingWrites.version, isChecked: true)
                 continue
             }
-            let check = CheckScope.run { RequirementCheck(requirements, values, of: self) }
             // Observers and reporters that it calls may change values, which are checked then.
             if end(check, since: version) { return }
         }
@@ -112,33 +112,6 @@ extension SettingsEngine {
     }
 }
 
-extension SettingsEngine.ConsistentRead {
-    /// Returns the pending writes of an assignment to drop, because newer values of another process meet a requirement only
-    /// without pending writes.
-    ///
-    /// It runs code of the user, so the caller holds no lock. Without these writes, others may meet the requirement.
-    fileprivate func overtakenWrites(_ requirements: [Requirement]) -> UnmetWrites? {
-        let checked = held.checked
-        let stored = { (key: String) in checked[key] ?? self.stored[key] }
-        let visible = { (key: String) in pendingWrites.value(forKey: key, over: stored(key)) }
-        for requirement in requirements {
-            guard let key = requirement.keys.flatMap(\.all).first(where: pendingWrites.contains) else { continue }
-            requirement.prepare(visible)
-            guard let error = requirement.error(of: visible) else { continue }
-            // Values that do not meet another requirement are not used.
-            let isUsable = requirements.connected(to: requirement)
-                .allSatisfy { other in
-                    other.prepare(stored)
-                    return other.error(of: stored) == nil
-                }
-            guard isUsable else { continue }
-            let keys = pendingWrites.keys(assignedWith: [key])
-            return UnmetWrites(key: requirement.name(of: key), keys: keys, error: error)
-        }
-        return nil
-    }
-}
-
 /// Which stored values are used, and which are replaced because they do not meet a requirement.
 struct RequirementCheck {
     let stored: [String: StoredValue]
@@ -146,6 +119,10 @@ struct RequirementCheck {
     private(set) var used: [String: StoredValue?] = [:]
     /// The requirements that the stored values do not meet.
     private(set) var errors: [Requirement.ID: SettingsError] = [:]
+    /// The pending writes of an assignment to drop, because a requirement is met only without pending writes, or not at all.
+    ///
+    /// Without these writes, others may meet the requirement.
+    private(set) var overtaken: UnmetWrites?
 
     private let held: HeldValues
     private let pending: PendingWrites
@@ -162,6 +139,31 @@ struct RequirementCheck {
             let isReplaced = requirement.error(of: value) == nil
             errors[requirement.id] = engine.error(of: requirement, with: pendingOrStored, isReplaced: isReplaced)
         }
+        overtaken = overtakenWrites(requirements)
+    }
+
+    private func overtakenWrites(_ requirements: [Requirement]) -> UnmetWrites? {
+        let checked = held.checked
+        let stored = { (key: String) in checked[key] ?? self.stored[key] }
+        let visible = { (key: String) in pending.value(forKey: key, over: stored(key)) }
+        for requirement in requirements {
+            guard let key = requirement.keys.flatMap(\.all).first(where: pending.contains) else { continue }
+            requirement.prepare(visible)
+            guard let error = requirement.error(of: visible) else { continue }
+            // Values that do not meet another requirement are not used.
+            let isUsable = requirements.connected(to: requirement)
+                .allSatisfy { other in
+                    other.prepare(stored)
+                    return other.error(of: stored) == nil
+                }
+            guard isUsable || requirement.error(of: value) != nil else { continue }
+            return UnmetWrites(
+                key: requirement.name(of: key),
+                keys: pending.keys(assignedWith: [key]),
+                error: error
+            )
+        }
+        return nil
     }
 
     /// The keys of which another value than the stored one is used, or was used before.

@@ -109,7 +109,7 @@ extension SettingsEngine {
         try check(edits)
         guard try store.writeLater(Dictionary(edits.map { ($0.key, $0.value) }) { $1 }) else { return false }
         // A commit that is under way was checked without these values.
-        if hasRequirements { state.withLock { $0.held.noteUncheckedChange() } }
+        if hasRequirements { state.withLock { $0.held.noteUncheckedChange(ofKeys: Set(edits.map(\.key))) } }
         checkIfDue()
         return true
     }
@@ -233,50 +233,37 @@ extension SettingsEngine {
         defer { for delivery in deliveries { delivery.perform() } }
         var (number, isDone): (UInt64?, Bool) = (nil, false)
         defer { if let number { state.withLock { $0.held.endCommit(number, isDone: isDone) } } }
-        var (unmet, version): ([UnmetWrites], PendingWrites.Version) = ([], 0)
         let scope = TransactionScope()
-        defer {
-            for writes in unmet { drop(writes, upTo: version) }
-            scope.performPostponed()
-        }
+        defer { scope.performPostponed() }
+        var flush = PendingWrites.Flush()
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
-            unmet = []
             if hasRequirements {
                 number = state.withLock { $0.held.beginCommit(isChecked: !isBlind) }
             }
             // The store has read the commits of other processes, so the writes that are still pending are newer.
-            guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else {
-                let result = try body(&transaction)
-                if let delivery = useReassigned(in: transaction) { deliveries.append(delivery) }
-                return result
+            let restricted = restrictedKeys
+            flush = state.withLock { $0.pendingWrites.beginFlush(of: keys, except: isBlind ? restricted : []) }
+            if scope.run({ !areRequirementsMet(by: flush, over: transaction) }) {
+                // A check drops them, or finds which values are used instead of those from outside.
+                state.withLock { $0.held.noteUncheckedChange(ofKeys: restricted) }
+                if mayEnd { throw UncheckedChangeError() }
+                flush = state.withLock { $0.pendingWrites.beginFlush(of: keys, except: restricted) }
             }
-            let excluded = isBlind ? restrictedKeys : []
-            var flush = state.withLock { $0.pendingWrites.beginFlush(of: keys, except: excluded) }
-            let (found, mustCheck) = scope.run { takeUnmetWrites(of: &flush, over: transaction) }
-            if mustCheck, mayEnd { throw UncheckedChangeError() }
-            // The next check decides which of them are dropped.
-            (unmet, version) = (mustCheck ? [] : found, flush.version)
             flush.apply(to: &transaction)
             let result = try body(&transaction)
             let dropped = state.withLock { $0.pendingWrites.revertDropped(flush, in: &transaction) }
-            if !isBlind, dropped.contains(where: isRestricted) {
+            if !isBlind, dropped.contains(where: restricted.contains) {
                 // The body was checked with these values.
-                unmet = []
                 if mayEnd { throw UncheckedChangeError() }
                 throw SettingsError.uncheckedChanges
             }
-            let delivery = state.withLock { state -> StoreDelivery? in
-                guard let changes = state.pendingWrites.endFlush(flush, in: transaction) else { return nil }
-                invalidate()
-                state.noteLocalChange(ofKeys: flush.entries.keys)
-                return checkedDelivery(of: changes, .local, state)
-            }
-            if let delivery { deliveries.append(delivery) }
             if let delivery = useReassigned(in: transaction, flush) { deliveries.append(delivery) }
             return result
         }
         let result = try store.commit(isBlind: isBlind, body)
         isDone = true
+        // The record of the commit lacks those that equal what was stored.
+        deliveries += flush.entries.keys.sorted().compactMap { end($0, upTo: flush.version, .local) }
         return result
     }
 
@@ -300,20 +287,25 @@ extension SettingsEngine {
         }
     }
 
-    /// Drops the pending write of a key.
+    /// Ends the pending write of a key, which is saved or dropped.
     ///
     /// - Returns: The value that becomes visible, for subscribers; `nil` if there is no such write, or only one that is newer
     ///   than the version.
-    private func forget(_ key: String, upTo version: PendingWrites.Version) -> StoreDelivery? {
-        store.withValue(forKey: key) { stored in
+    private func end(
+        _ key: String,
+        upTo version: PendingWrites.Version,
+        _ origin: SettingChangeOrigin
+    ) -> StoreDelivery? {
+        guard isPending(key) else { return nil }
+        return store.withValue(forKey: key) { stored in
             state.withLock { state -> StoreDelivery? in
                 guard let entry = state.pendingWrites.drop(key, upTo: version) else { return nil }
                 invalidate()
-                state.held.noteUncheckedChange()
+                state.held.noteUncheckedChange(ofKeys: [key])
                 // Another process may have stored a value since, which was hidden until now.
                 let new = state.value(forKey: key, over: stored)
                 let changes = PendingWrites.change(ofKey: key, from: entry.value, to: new).map { [$0] } ?? []
-                return self.checkedDelivery(of: changes, .external, state)
+                return self.checkedDelivery(of: changes, origin, state)
             }
         }
     }
@@ -337,9 +329,7 @@ extension SettingsEngine {
     ///   - transaction: The transaction after its body.
     ///   - flush: The pending writes that it saves, which readers have seen.
     /// - Returns: What subscribers receive; `nil` if the record of the commit is to do this, because it has other changes.
-    private func useReassigned(in transaction: StoreTransaction, _ flush: PendingWrites.Flush? = nil)
-        -> StoreDelivery?
-    {
+    private func useReassigned(in transaction: StoreTransaction, _ flush: PendingWrites.Flush) -> StoreDelivery? {
         guard hasRequirements else { return nil }
         let isEqual = { (edit: StoreChange) in
             PendingWrites.change(ofKey: edit.key, from: edit.old, to: edit.new) == nil
@@ -349,7 +339,7 @@ extension SettingsEngine {
             state.held.noteReassigned(Dictionary(equal.map { ($0.key, $0.old) }) { _, last in last })
             guard !isRecorded, !state.held.reassigned.isEmpty else { return nil }
             let changes = state.held.useReassigned()
-                .filter { !state.pendingWrites.contains($0.key) && flush?.value(forKey: $0.key) == nil }
+                .filter { !state.pendingWrites.contains($0.key) && flush.value(forKey: $0.key) == nil }
             self.invalidate()
             return self.checkedDelivery(of: changes, .local, state)
         }
@@ -475,41 +465,14 @@ extension SettingsEngine {
         }
     }
 
-    /// Takes the pending writes out of those that a commit saves after which a requirement would not be met: another value may
-    /// have been stored since they were assigned.
-    ///
-    /// - Returns: Those that the caller drops after the commit. Also whether to check first: the newer value does not meet a
-    ///   requirement by itself, and no check has found yet which one is used instead.
-    private func takeUnmetWrites(
-        of flush: inout PendingWrites.Flush,
-        over transaction: StoreTransaction
-    ) -> (unmet: [UnmetWrites], mustCheck: Bool) {
-        guard hasRequirements else { return ([], false) }
-        let (held, isCheckDue) = state.withLock { ($0.held.checked, $0.held.isCheckDue) }
-        var (unmet, mustCheck): ([UnmetWrites], Bool) = ([], false)
-        CheckScope.run {
-            let stored = { held[$0] ?? transaction[$0] }
-            let all = requirementTable.withLock(\.all)
-            var isStable: Bool
-            repeat {
-                isStable = true
-                for key in flush.entries.keys.sorted() where flush.value(forKey: key) != nil {
-                    let values = { [flush] key in flush.value(forKey: key) ?? stored(key) }
-                    for requirement in requirements(for: CollectionOfOne(key)) {
-                        guard let error = requirement.error(of: values) else { continue }
-                        let name = requirement.name(of: key)
-                        unmet.append(UnmetWrites(key: name, keys: flush.withdraw(key), error: error))
-                        if isCheckDue, !mustCheck {
-                            mustCheck = all.connected(to: requirement).contains { $0.error(of: stored) != nil }
-                        }
-                        // A write that was accepted together with this one may not be accepted without it.
-                        isStable = false
-                        break
-                    }
-                }
-            } while !isStable
-        }
-        return (unmet, mustCheck)
+    /// Whether the requirements are met after a commit that saves pending writes: another value may have been stored since they
+    /// were assigned.
+    private func areRequirementsMet(by flush: PendingWrites.Flush, over transaction: StoreTransaction) -> Bool {
+        let requirements = requirements(for: flush.entries.keys)
+        guard !requirements.isEmpty else { return true }
+        let held = checkedHeldValues
+        let values = { (key: String) in flush.value(forKey: key) ?? held[key] ?? transaction[key] }
+        return CheckScope.run { requirements.allSatisfy { $0.error(of: values) == nil } }
     }
 
     /// Drops pending writes, unless they are newer than a version, and reports that.
@@ -519,7 +482,7 @@ extension SettingsEngine {
     ///   - version: The version of the newest ones to drop.
     ///   - isChecked: Whether the caller checks the requirements afterwards.
     func drop(_ writes: UnmetWrites, upTo version: PendingWrites.Version, isChecked: Bool = false) {
-        let forgotten = writes.keys.map { forget($0, upTo: version) }
+        let forgotten = writes.keys.map { end($0, upTo: version, .external) }
         for case var delivery? in forgotten {
             if isChecked { delivery.isCheckDue = false }
             delivery.perform()

@@ -249,10 +249,8 @@ extension SettingsEngine.State {
         guard held.isRestricting else { return pendingWrites.masking(commit) }
         let pending = Set((commit.changes.map(\.key) + held.reassigned.keys).filter(pendingWrites.contains))
         var visible = pendingWrites.masking(commit)
-        if held.mask(commit, &visible.commit.changes, wasPending: pending.contains) {
-            visible.isPendingChanged = true
-        }
-        // Also those of pending writes that end without a change of the store.
+        if held.mask(commit, &visible.commit.changes, wasPending: pending.contains) { visible.isPendingChanged = true }
+        // Also those that the commit assigns again.
         noteLocalChange(ofKeys: (commit.changes + visible.commit.changes).lazy.map(\.key))
         if commit.origin == .local { held.endCheckedCommit() }
         return visible
@@ -446,7 +444,7 @@ extension SettingsEngine {
 
     /// Makes the next reads use changed layers.
     func layersChanged(ofKeys keys: Set<String>) {
-        if hasRequirements { state.withLock { $0.held.noteLayerChange(ofKeys: keys) } }
+        if hasRequirements { state.withLock { $0.held.noteUncheckedChange(ofKeys: keys) } }
         invalidate()
     }
 

@@ -136,7 +136,6 @@ struct PendingWritesTests {
         flush.apply(to: &transaction)
         pendingWrites.keep([("port", 4)])
         #expect(pendingWrites.revertDropped(flush, in: &transaction) == [])
-        #expect(pendingWrites.endFlush(flush, in: transaction) == nil)
         let own = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 3)], origin: .local)
         #expect(pendingWrites.masking(own).commit.changes.isEmpty)
         #expect(pendingWrites.value(forKey: "port", over: 3) == 4)
