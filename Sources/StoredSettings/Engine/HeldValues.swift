@@ -22,8 +22,6 @@ struct HeldValues {
     private(set) var version: UInt64 = 0
     /// Whether the requirements have to be checked.
     private(set) var isCheckDue = false
-    /// The number of checks that have ended.
-    private var checks: UInt64 = 0
     /// The number of commits that have begun.
     private var commits: UInt64 = 0
     /// Whether the current commit checks the requirements, and no other check has ended since it began.
@@ -33,7 +31,7 @@ struct HeldValues {
     /// The errors that were reported, by the requirement.
     private var reports: [Requirement.ID: SettingsError] = [:]
 
-    var progress: CheckProgress { CheckProgress(word: checks << 1 | (isCheckDue ? 1 : 0)) }
+    var progress: CheckProgress { CheckProgress(word: version << 1 | (isCheckDue ? 1 : 0)) }
 
     /// Whether there are requirements.
     var isRestricting: Bool { !restricted.isEmpty }
@@ -163,7 +161,7 @@ struct HeldValues {
         _ errors: [Requirement.ID: SettingsError]
     ) -> (new: [SettingsError], settled: [SettingsError]) {
         entries = used.mapValues { Entry(used: $0, isChecked: true) }
-        (version, isCheckDue, checks) = (version + 1, false, checks &+ 1)
+        (version, isCheckDue) = (version + 1, false)
         // The current commit was checked with values that may have changed before this check.
         isCommitChecked = false
         let new = errors.filter { reports[$0.key] == nil }
@@ -173,7 +171,7 @@ struct HeldValues {
     }
 }
 
-/// How many checks of the requirements have ended, and whether another one is due.
+/// What the result of a check of the requirements depends on, and whether one is due.
 struct CheckProgress: Equatable {
     let word: UInt64
 

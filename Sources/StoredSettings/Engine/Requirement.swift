@@ -5,9 +5,6 @@ import Synchronization
 
 /// A condition on the values of several settings of one engine.
 final class Requirement: Sendable {
-    /// The stored values of the settings, in their order.
-    typealias Combination = [StoredValue?]
-
     /// What a requirement and its repeated declaration have in common.
     struct ID: Hashable {
         let text: String
@@ -16,6 +13,8 @@ final class Requirement: Sendable {
 
     let text: String
     let keys: [StoredKeys]
+    /// All keys under which values of the settings may be stored.
+    let allKeys: [String]
     private let suite: String
     private let isMet: @Sendable ((StoredKeys) -> StoredValue?) throws -> Bool
     /// Finds the last good values that are used instead of unusable ones, and may read a file for that.
@@ -40,6 +39,7 @@ final class Requirement: Sendable {
         isMet: @escaping @Sendable ((StoredKeys) -> StoredValue?) throws -> Bool
     ) {
         (self.text, self.keys, findLastGoodValues, self.isMet) = (text, keys, prepare, isMet)
+        allKeys = keys.flatMap(\.all)
         self.suite = suite.name
     }
 
@@ -50,33 +50,16 @@ final class Requirement: Sendable {
     /// A check under a lock uses those that were found. The caller holds no lock.
     ///
     /// - Parameter stored: Returns the stored value of a key.
-    func prepare(_ stored: (String) -> StoredValue?) {
-        withoutActuallyEscaping(stored) { stored in
-            findLastGoodValues { $0.value(stored) }
-        }
-    }
+    func prepare(_ stored: (String) -> StoredValue?) { findLastGoodValues { $0.value(stored) } }
 
     /// The current key of the setting that has a key.
     func name(of key: String) -> String {
         keys.first { $0.all.contains(key) }?.current ?? key
     }
 
-    /// Returns the stored values of the settings.
-    func combination(_ stored: (String) -> StoredValue?) -> Combination {
-        keys.map { $0.value(stored) }
-    }
-
-    /// Throws ``SettingsError`` if some stored values do not meet the requirement.
-    func check(_ combination: Combination) throws {
-        let isMet: Bool
-        do {
-            isMet = try self.isMet { keys in
-                self.keys.firstIndex { $0.current == keys.current }.flatMap { combination[$0] }
-            }
-        } catch {
-            throw self.error(because: error)
-        }
-        guard isMet else { throw error() }
+    /// Whether two functions return the same stored values of the settings.
+    func isSame(_ old: (String) -> StoredValue?, _ new: (String) -> StoredValue?) -> Bool {
+        keys.allSatisfy { $0.value(old) == $0.value(new) }
     }
 
     /// Checks some stored values.
@@ -85,10 +68,9 @@ final class Requirement: Sendable {
     /// - Returns: The error; `nil` if they meet the requirement.
     func error(of stored: (String) -> StoredValue?) -> SettingsError? {
         do {
-            try check(combination(stored))
-            return nil
+            return try isMet { $0.value(stored) } ? nil : error()
         } catch {
-            return SettingsError.wrapping(error, as: .requirementNotMet)
+            return self.error(because: error)
         }
     }
 
@@ -110,11 +92,11 @@ final class Requirement: Sendable {
 extension [Requirement] {
     /// The requirements that have keys in common with one, directly or through others.
     func connected(to requirement: Requirement) -> [Requirement] {
-        var keys = Set(requirement.keys.flatMap(\.all))
+        var keys = Set(requirement.allKeys)
         while true {
-            let connected = filter { !keys.isDisjoint(with: $0.keys.flatMap(\.all)) }
+            let connected = filter { !keys.isDisjoint(with: $0.allKeys) }
             let count = keys.count
-            keys.formUnion(connected.flatMap(\.keys).flatMap(\.all))
+            keys.formUnion(connected.flatMap(\.allKeys))
             if keys.count == count { return connected }
         }
     }
@@ -122,25 +104,23 @@ extension [Requirement] {
 
 // MARK: - The requirements of an engine
 
-/// The requirements of an engine, by the keys of their settings.
+/// The requirements of an engine.
 struct RequirementTable {
     private(set) var all: [Requirement] = []
-    private var byKey: [String: [Requirement]] = [:]
+    /// The keys whose values have to meet a requirement.
+    private(set) var keys: Set<String> = []
 
     /// Adds a requirement, in place of one with the same text for the same settings.
     mutating func insert(_ requirement: Requirement) {
         all.removeAll { $0.id == requirement.id }
         all.append(requirement)
-        byKey = [:]
-        for requirement in all {
-            for key in Set(requirement.keys.flatMap(\.all)) { byKey[key, default: []].append(requirement) }
-        }
+        keys.formUnion(requirement.allKeys)
     }
 
     /// The requirements that a change of some keys may violate.
     func requirements(for keys: some Sequence<String>) -> [Requirement] {
-        let affected = keys.flatMap { byKey[$0] ?? [] }
-        return all.filter { requirement in affected.contains { $0 === requirement } }
+        let affected = self.keys.intersection(keys)
+        return affected.isEmpty ? [] : all.filter { $0.allKeys.contains(where: affected.contains) }
     }
 }
 
@@ -152,15 +132,10 @@ extension SettingsEngine {
     }
 
     /// The keys whose values have to meet a requirement.
-    var restrictedKeys: Set<String> {
-        guard hasRequirements else { return [] }
-        return requirementTable.withLock { Set($0.all.flatMap(\.keys).flatMap(\.all)) }
-    }
+    var restrictedKeys: Set<String> { hasRequirements ? requirementTable.withLock(\.keys) : [] }
 
     /// Whether the values of a key have to meet a requirement.
-    func isRestricted(_ key: String) -> Bool {
-        hasRequirements && !requirements(for: CollectionOfOne(key)).isEmpty
-    }
+    func isRestricted(_ key: String) -> Bool { restrictedKeys.contains(key) }
 
     /// The errors of the requirements on some settings that the stored values do not meet.
     func requirementErrors(for keys: [String]) -> [SettingsError] {
@@ -169,12 +144,8 @@ extension SettingsEngine {
         let (stored, held) = checkedContents()
         return requirements.compactMap { requirement in
             requirement.prepare { stored[$0] }
-            let names = requirement.keys.flatMap(\.all)
-            return error(
-                of: requirement,
-                with: { stored[$0] },
-                isReplaced: names.contains { held[$0] != nil }
-            )
+            let isReplaced = requirement.allKeys.contains { held[$0] != nil }
+            return error(of: requirement, with: { stored[$0] }, isReplaced: isReplaced)
         }
     }
 
@@ -196,7 +167,7 @@ extension SettingsEngine {
             ? "the last values that meet it are used, or the defaults, and the stored values are left as they are"
             : "the values are used as they are"
         // Each file is read once: `first` of a lazy collection reads it twice, and traps if it has changed in between.
-        for key in requirement.keys.flatMap(\.all) where error.location == nil {
+        for key in requirement.allKeys where error.location == nil {
             error.location = store.location(ofValueForKey: key)
         }
         return naming(error, suite: error.suite ?? "")
@@ -211,7 +182,7 @@ extension SettingsEngine {
         hasRequirementsFlag.store(true, ordering: .releasing)
         // After the store has read its contents, which are no change then.
         withValue(forKey: "") { _, state in
-            state.held.restrict(Set(requirement.keys.flatMap(\.all)))
+            state.held.restrict(Set(requirement.allKeys))
             self.invalidate()
         }
         _ = consume old
@@ -245,9 +216,8 @@ extension SettingsEngine {
         from old: (String) -> StoredValue?,
         to new: (String) -> StoredValue?
     ) throws {
-        for requirement in requirements(for: keys) {
-            let combination = requirement.combination(new)
-            if combination != requirement.combination(old) { try requirement.check(combination) }
+        for requirement in requirements(for: keys) where !requirement.isSame(old, new) {
+            if let error = requirement.error(of: new) { throw error }
         }
     }
 
@@ -258,13 +228,12 @@ extension SettingsEngine {
         let requirements = requirements(for: edits.map(\.key))
         guard !requirements.isEmpty, !CheckScope.isCurrent else { return }
         let (contents, held) = checkedContents()
+        let old = { (key: String) in held[key] ?? contents[key] }
         let edited = Dictionary(edits.map { ($0.key, $0.value) }) { $1 }
         try CheckScope.run {
-            for requirement in requirements {
-                // Finding the last good values may read a file, which other writers would wait for.
-                if TransactionScope.current == nil { requirement.prepare { held[$0] ?? contents[$0] } }
-                try requirement.check(requirement.combination { edited[$0] ?? held[$0] ?? contents[$0] })
-            }
+            // Finding the last good values may read a file, which other writers would wait for.
+            if TransactionScope.current == nil { for requirement in requirements { requirement.prepare(old) } }
+            try checkRequirements(for: edited.keys, from: old) { edited[$0] ?? old($0) }
         }
     }
 }

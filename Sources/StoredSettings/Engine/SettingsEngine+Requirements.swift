@@ -54,7 +54,7 @@ extension SettingsEngine {
             let requirements = requirementTable.withLock(\.all)
             let check = CheckScope.run { RequirementCheck(requirements, values, of: self) }
             if let overtaken = check.overtaken {
-                drop(overtaken, upTo: values.pendingWrites.version, isChecked: true)
+                drop(overtaken, upTo: values.pendingWrites.version)
                 continue
             }
             // Observers and reporters that it calls may change values, which are checked then.
@@ -147,7 +147,7 @@ struct RequirementCheck {
         let stored = { (key: String) in checked[key] ?? self.stored[key] }
         let visible = { (key: String) in pending.value(forKey: key, over: stored(key)) }
         for requirement in requirements {
-            guard let key = requirement.keys.flatMap(\.all).first(where: pending.contains) else { continue }
+            guard let key = requirement.allKeys.first(where: pending.contains) else { continue }
             requirement.prepare(visible)
             guard let error = requirement.error(of: visible) else { continue }
             // Values that do not meet another requirement are not used.
@@ -229,7 +229,7 @@ struct RequirementCheck {
             let new = { [pending] in pending.value(forKey: $0, over: candidate($0)) }
             for requirement in requirements { requirement.prepare(new) }
             guard areMet(requirements, new) else { continue }
-            for key in Set(requirements.flatMap(\.keys).flatMap(\.all)) {
+            for key in Set(requirements.flatMap(\.allKeys)) {
                 let value = candidate(key)
                 if value == stored[key] { used[key] = nil } else { used.updateValue(value, forKey: key) }
             }

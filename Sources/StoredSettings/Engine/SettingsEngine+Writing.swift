@@ -458,7 +458,7 @@ extension SettingsEngine {
         var keys: Set = [key]
         while true {
             let count = keys.count
-            let connected = requirements(for: keys).flatMap(\.keys).flatMap(\.all)
+            let connected = requirements(for: keys).flatMap(\.allKeys)
             keys.formUnion(connected.filter(pending.contains))
             keys.formUnion(pending.keys(assignedWith: keys))
             if keys.count == count { return keys }
@@ -480,15 +480,11 @@ extension SettingsEngine {
     /// - Parameters:
     ///   - writes: The writes.
     ///   - version: The version of the newest ones to drop.
-    ///   - isChecked: Whether the caller checks the requirements afterwards.
-    func drop(_ writes: UnmetWrites, upTo version: PendingWrites.Version, isChecked: Bool = false) {
-        let forgotten = writes.keys.map { end($0, upTo: version, .external) }
-        for case var delivery? in forgotten {
-            if isChecked { delivery.isCheckDue = false }
-            delivery.perform()
-        }
+    func drop(_ writes: UnmetWrites, upTo version: PendingWrites.Version) {
+        let dropped = writes.keys.map { end($0, upTo: version, .external) }
+        for case let delivery? in dropped { delivery.perform() }
         // Another thread has dropped or saved the value otherwise.
-        guard case .some? = forgotten.last else { return }
+        guard case .some? = dropped.last else { return }
         var error = writes.error
         error.key = writes.key
         error.consequence = "the assigned value is not saved, and the stored value remains as it is"
