@@ -71,11 +71,6 @@ struct HeldValues {
         return commits
     }
 
-    /// Ends the check of the current commit, when it is recorded.
-    mutating func endCheckedCommit() {
-        isCommitChecked = false
-    }
-
     /// Ends a commit that has begun, unless another one has begun since.
     ///
     /// The record of another commit must not use what a failed one has noted.

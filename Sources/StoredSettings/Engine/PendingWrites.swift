@@ -36,20 +36,8 @@ struct PendingWrites {
     /// The version up to which the current commit saves entries.
     private var flushing: Version = 0
 
-    /// Whether a later commit can save them.
-    ///
-    /// Otherwise they last as long as the process.
-    private let isSavedLater: Bool
-
-    init(isSavedLater: Bool = true) {
-        self.isSavedLater = isSavedLater
-    }
-
     var isEmpty: Bool { entries.isEmpty }
     var count: Int { entries.count }
-
-    /// Whether there is an entry that a commit can save.
-    var isFlushNeeded: Bool { isSavedLater && !entries.isEmpty }
 
     func contains(_ key: String) -> Bool { entries[key] != nil }
 
@@ -104,7 +92,7 @@ struct PendingWrites {
     mutating func beginFlush(of keys: Set<String>? = nil, except excluded: Set<String> = []) -> Flush {
         flushing = version
         dropped = []
-        return Flush(entries: isFlushNeeded ? saved(of: keys, except: excluded) : [:], version: version)
+        return Flush(entries: saved(of: keys, except: excluded), version: version)
     }
 
     /// Takes entries out of the transaction of a commit whose body has returned that were dropped meanwhile.

@@ -46,20 +46,17 @@ extension SettingsEngine {
 
     /// Stores a value; `nil` removes the value of the key.
     func write(_ value: StoredValue?, forKey key: String) throws {
-        guard isFree, !key.isEmpty, !isRestricted(key) else {
-            return try write(CollectionOfOne((key: key, value: value)))
-        }
-        try value?.checkStorable(forKey: key)
-        try store.write(value, forKey: key)
+        if try !write(value, forKey: key, mayWait: true) { try write(CollectionOfOne((key: key, value: value))) }
     }
 
-    /// Stores a value, unless that would have to wait for another thread or process.
+    /// Stores a value without a transaction.
     ///
-    /// - Returns: Whether the value is stored.
-    private func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
+    /// - Returns: Whether the value is stored: not if it needs a transaction, or, without `mayWait`, if it would have to wait for
+    ///   another thread or process.
+    private func write(_ value: StoredValue?, forKey key: String, mayWait: Bool) throws -> Bool {
         guard isFree, !key.isEmpty, !isRestricted(key) else { return false }
         try value?.checkStorable(forKey: key)
-        return try store.write(value, forKey: key, mayWait: false)
+        return try store.write(value, forKey: key, mayWait: mayWait)
     }
 
     /// Whether a set has nothing to do but to store its value.
@@ -80,7 +77,7 @@ extension SettingsEngine {
     ) {
         do {
             if isConverted, edits.count == 1, let edit = edits.first,
-                try writeWithoutWaiting(edit.value, forKey: edit.key)
+                try write(edit.value, forKey: edit.key, mayWait: false)
             {
                 return
             }
@@ -136,15 +133,6 @@ extension SettingsEngine {
             error.consequence = Self.consequence(ofPending: error.code)
         }
         afterTransaction { [error] in report(error) }
-    }
-
-    /// Tries again on another thread, unless that is under way.
-    private func retryInBackground() {
-        guard isRetryingInBackground.set() else { return }
-        suspendedWrites.runInBackground {
-            self.retry()
-            self.isRetryingInBackground.clear()
-        }
     }
 
     /// Saves the pending writes on another thread, and reports a failure.
@@ -267,9 +255,12 @@ extension SettingsEngine {
         return result
     }
 
+    /// Whether there are pending writes that a commit can save.
+    private var hasUnsavedWrites: Bool { isStorageAvailable && state.withLock { !$0.pendingWrites.isEmpty } }
+
     /// Tries again to save the pending writes.
     func flush() throws {
-        guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else { return }
+        guard hasUnsavedWrites else { return }
         try retryingWithoutRejected {
             let restricted = restrictedKeys
             if state.withLock({ !$0.pendingWrites.saved(except: restricted).isEmpty }) {
@@ -278,8 +269,6 @@ extension SettingsEngine {
             // A requirement may have been declared meanwhile.
             let excluded = restrictedKeys
             guard state.withLock({ $0.pendingWrites.contains(anyOf: excluded) }) else { return }
-            // No code of the user runs on the threads that make values durable.
-            if WorkScheduler.isDurable { return retryInBackground() }
             let version = state.withLock(\.pendingWrites.version)
             try commit { _ in }
             let isAnyLeft = state.withLock { $0.pendingWrites.contains(anyOf: excluded, upTo: version) }
@@ -393,12 +382,14 @@ extension SettingsEngine {
 
     /// Schedules ``retry()`` while there are pending writes that can still be saved.
     func scheduleRetry() {
-        let isNeeded = state.withLock { !$0.isFinished && $0.pendingWrites.isFlushNeeded }
-        guard isNeeded, isRetryScheduled.set() else { return }
+        guard hasUnsavedWrites, !isFinished, isRetryScheduled.set() else { return }
         // The work holds the engine: it alone has the values, and the suite that assigned them may be gone.
         WorkScheduler.durable.after(Self.retryDelay) {
-            self.isRetryScheduled.clear()
-            self.retry()
+            // No code of the user runs on the threads that make values durable.
+            self.suspendedWrites.runInBackground {
+                self.isRetryScheduled.clear()
+                self.retry()
+            }
         }
     }
 
@@ -411,11 +402,11 @@ extension SettingsEngine {
 extension SettingsEngine {
     /// Runs a commit, and runs it once more if it may have failed because of the pending writes that it would have saved.
     func retryingWithoutRejected(_ commit: () throws -> Void) throws {
-        let isAnyPending = state.withLock(\.pendingWrites.isFlushNeeded)
+        let isAnyPending = hasUnsavedWrites
         do {
             try commit()
         } catch let error as SettingsError where error.code.isRejection {
-            guard isAnyPending || state.withLock(\.pendingWrites.isFlushNeeded) else { throw error }
+            guard isAnyPending || hasUnsavedWrites else { throw error }
             // Another thread may have dropped or saved them already.
             dropRejected()
             try commit()
@@ -435,7 +426,6 @@ extension SettingsEngine {
             var group = keys(connectedTo: key, in: pending)
             rest.subtract(group)
             let isRestricted = group.contains(where: isRestricted)
-            if WorkScheduler.isDurable, isRestricted { continue }
             do {
                 try commitPending(isBlind: !isRestricted, only: group) { _ in }
             } catch let error as SettingsError where error.code.isRejection {

@@ -42,14 +42,13 @@ package final class SettingsEngine: Sendable {
     /// Whether a thread is about to save the pending writes.
     let isSavingInBackground = ScheduledFlag()
     let isRetryScheduled = ScheduledFlag()
-    let isRetryingInBackground = ScheduledFlag()
     /// The asynchronous operations that wait for other writers.
     let suspendedWrites = SuspendedOperations()
     /// Those that wait for the disk or the network.
     let suspendedSaves = SuspendedOperations()
 
     struct State {
-        var pendingWrites: PendingWrites
+        var pendingWrites = PendingWrites()
         var held = HeldValues()
         var subscribers = SubscriberTable()
         var reporters: [any SettingsReporter] = []
@@ -64,6 +63,8 @@ package final class SettingsEngine: Sendable {
     private let ownsStore: Bool
 
     /// Whether there is a place to store values in.
+    ///
+    /// Otherwise, pending writes last as long as the process.
     let isStorageAvailable: Bool
 
     /// Creates an engine without reporters, which receives nothing until it is set as the store's observer.
@@ -72,7 +73,7 @@ package final class SettingsEngine: Sendable {
         storeVersion = store.sharedVersion
         self.ownsStore = ownsStore
         isStorageAvailable = !(store is UnavailableStore)
-        state = EngineState(State(pendingWrites: PendingWrites(isSavedLater: isStorageAvailable)), storeVersion)
+        state = EngineState(State(), storeVersion)
     }
 
     deinit {
@@ -252,7 +253,6 @@ extension SettingsEngine.State {
         if held.mask(commit, &visible.commit.changes, wasPending: pending.contains) { visible.isPendingChanged = true }
         // Also those that the commit assigns again.
         noteLocalChange(ofKeys: (commit.changes + visible.commit.changes).lazy.map(\.key))
-        if commit.origin == .local { held.endCheckedCommit() }
         return visible
     }
 }
@@ -366,7 +366,7 @@ struct EngineState: ~Copyable, Sendable {
 }
 
 extension SettingsEngine.State {
-    fileprivate var isPlain: Bool { !isFinished && !pendingWrites.isFlushNeeded }
+    fileprivate var isPlain: Bool { !isFinished && pendingWrites.isEmpty }
 
     /// Whether a change has to be compared with pending writes, checked, or passed to subscribers.
     fileprivate var needsChanges: Bool { !pendingWrites.isEmpty || !subscribers.isEmpty || held.isRestricting }
