@@ -106,43 +106,21 @@ struct HeldValues {
         }
     }
 
-    /// Replaces the changes of a commit by those that readers and subscribers see.
+    /// Uses the new value of this process, and holds one from outside.
     ///
     /// - Parameters:
-    ///   - commit: The commit.
-    ///   - visible: The changes that are visible above the pending writes.
-    ///   - wasPending: Whether a pending write has hidden the stored value of a key before.
-    /// - Returns: Whether a value is used that readers do not know.
-    mutating func mask(
-        _ commit: StoreCommit,
-        _ visible: inout [StoreChange],
-        wasPending: (String) -> Bool
-    ) -> Bool {
-        let changes = commit.changes.filter { restricted.contains($0.key) }
-        let reassigned = commit.origin == .local ? useReassigned() : []
-        guard !changes.isEmpty || !reassigned.isEmpty else { return false }
-        // A store of the user may list a key twice.
-        var shown = Dictionary(visible.map { ($0.key, $0) }) { _, last in last }
-        for change in reassigned where !wasPending(change.key) { shown[change.key] = change }
-        var isChanged = !reassigned.isEmpty
-        for change in changes {
-            let key = change.key
-            let entry = entries.removeValue(forKey: key)
-            var before = entry.map(\.used) ?? change.old
-            if wasPending(key) { before = shown[key].map(\.old) ?? change.new }
-            isChanged = isChanged || entry != nil
-            if commit.origin == .external {
-                shown[key] = nil
-                guard PendingWrites.change(ofKey: key, from: before, to: change.new) != nil else { continue }
-                entries[key] = Entry(used: before, isChecked: false)
-                isChanged = true
-            } else if entry != nil, !wasPending(key) {
-                shown[key] = PendingWrites.change(ofKey: key, from: before, to: change.new)
-            }
-        }
-        visible = shown.values.sorted { $0.key < $1.key }
-        if commit.origin == .external { isCheckDue = true }
-        return isChanged
+    ///   - change: A change of the store.
+    ///   - origin: Its origin.
+    ///   - seen: The value that readers have seen before, which is used until the new one is checked.
+    /// - Returns: Whether the table has changed.
+    mutating func record(_ change: StoreChange, _ origin: SettingChangeOrigin, seen: StoredValue?) -> Bool {
+        guard restricted.contains(change.key) else { return false }
+        let isReplaced = entries.removeValue(forKey: change.key) != nil
+        guard origin == .external else { return isReplaced }
+        isCheckDue = true
+        guard PendingWrites.change(ofKey: change.key, from: seen, to: change.new) != nil else { return isReplaced }
+        entries[change.key] = Entry(used: seen, isChecked: false)
+        return true
     }
 
     /// Ends a check.

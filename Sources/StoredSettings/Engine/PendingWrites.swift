@@ -41,10 +41,8 @@ struct PendingWrites {
 
     func contains(_ key: String) -> Bool { entries[key] != nil }
 
-    func contains(anyOf keys: Set<String>) -> Bool { entries.keys.contains(where: keys.contains) }
-
     /// Whether a key has an entry whose assignment is not newer than a version.
-    func contains(anyOf keys: Set<String>, upTo version: Version) -> Bool {
+    func contains(anyOf keys: Set<String>, upTo version: Version = .max) -> Bool {
         entries.contains { keys.contains($0.key) && $0.value.assignment <= version }
     }
 
@@ -107,12 +105,16 @@ struct PendingWrites {
         return keys
     }
 
-    /// Removes the entry of a key, unless it is newer than a version.
+    /// Ends the entry of a key that a commit has changed, unless it is newer.
     ///
-    /// - Returns: The removed entry; `nil` if there is none.
-    mutating func remove(_ key: String, upTo version: Version) -> Entry? {
-        guard let entry = entries[key], entry.version <= version else { return nil }
+    /// A local commit is later than the entries it saves. An external one is later than every entry, because a write becomes
+    /// pending on the newest contents of the store.
+    ///
+    /// - Returns: The entry; `nil` if none has ended.
+    mutating func end(_ key: String, with origin: SettingChangeOrigin) -> Entry? {
+        guard let entry = entries[key], origin == .external || entry.version <= flushing else { return nil }
         entries[key] = nil
+        if origin == .external { dropped.insert(key) }
         return entry
     }
 
@@ -131,34 +133,5 @@ struct PendingWrites {
         // A pending value still has its own kind. A store may return the JSON value that represents it.
         guard old != new, old?.storedAsJSON != new?.storedAsJSON else { return nil }
         return StoreChange(key: key, old: old, new: new)
-    }
-
-    /// A commit as readers and subscribers see it, with the pending writes in place of stored values.
-    struct Visible {
-        var commit: StoreCommit
-        /// Whether an entry has ended.
-        var isPendingChanged = false
-        /// The keys of entries that were dropped for another value.
-        var dropped: [String] = []
-    }
-
-    /// Orders a commit and the pending writes: an entry ends with every commit that is later and changes its key.
-    ///
-    /// A local commit is later than the entries it saves. An external one is later than every entry, because a write becomes
-    /// pending on the newest contents of the store.
-    mutating func masking(_ commit: StoreCommit) -> Visible {
-        var visible = Visible(commit: commit)
-        guard !entries.isEmpty else { return visible }
-        visible.commit.changes = commit.changes.compactMap { change in
-            guard let entry = entries[change.key] else { return change }
-            let last = commit.origin == .local ? flushing : entry.version
-            guard remove(change.key, upTo: last) != nil else { return nil }
-            visible.isPendingChanged = true
-            if commit.origin == .external { dropped.insert(change.key) }
-            let shown = Self.change(ofKey: change.key, from: entry.value, to: change.new)
-            if shown != nil, commit.origin == .external { visible.dropped.append(change.key) }
-            return shown
-        }
-        return visible
     }
 }

@@ -299,19 +299,6 @@ extension SettingsEngine {
         }
     }
 
-    /// Offers changes to the subscribers.
-    ///
-    /// The requirements are checked when they have received them, if that is due.
-    private func checkedDelivery(
-        of changes: [StoreChange],
-        _ origin: SettingChangeOrigin,
-        _ state: State
-    ) -> StoreDelivery {
-        var delivery = offer(StoreCommit(changes: changes, origin: origin), to: state.subscribers)
-        (delivery.recorder, delivery.isCheckDue) = (self, state.held.isCheckDue)
-        return delivery
-    }
-
     /// Uses stored values that a commit assigns again, if others are used because of a requirement.
     ///
     /// - Parameters:

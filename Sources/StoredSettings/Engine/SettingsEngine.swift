@@ -245,14 +245,41 @@ extension SettingsEngine.State {
         held.noteLocalChange(besidePending: pendingWrites.contains(anyOf: held.restricted))
     }
 
-    /// A commit as readers and subscribers see it.
-    fileprivate mutating func masking(_ commit: StoreCommit) -> PendingWrites.Visible {
-        guard held.isRestricting else { return pendingWrites.masking(commit) }
-        let pending = Set((commit.changes.map(\.key) + held.reassigned.keys).filter(pendingWrites.contains))
-        var visible = pendingWrites.masking(commit)
-        if held.mask(commit, &visible.commit.changes, wasPending: pending.contains) { visible.isPendingChanged = true }
+    /// The changes of a commit as readers and subscribers see them.
+    struct VisibleChanges {
+        var changes: [StoreChange] = []
+        /// Whether a value is used that readers do not know.
+        var isUnknown = false
+        /// The keys of pending writes that were dropped for another value.
+        var dropped: [String] = []
+    }
+
+    /// Records a commit: a pending write ends with every commit that is later and changes its key, and a value from outside that
+    /// has to meet a requirement is held.
+    mutating func record(_ commit: StoreCommit) -> VisibleChanges {
+        guard !pendingWrites.isEmpty || held.isRestricting else { return VisibleChanges(changes: commit.changes) }
+        var visible = VisibleChanges()
+        if commit.origin == .local {
+            let reassigned = held.useReassigned()
+            visible.changes = reassigned.filter { !pendingWrites.contains($0.key) }
+            visible.isUnknown = !reassigned.isEmpty
+        }
+        for change in commit.changes {
+            let key = change.key
+            let old = value(forKey: key, over: change.old)
+            let ended = pendingWrites.end(key, with: commit.origin)
+            if held.record(change, commit.origin, seen: old) || ended != nil { visible.isUnknown = true }
+            if commit.origin == .external, ended != nil,
+                PendingWrites.change(ofKey: key, from: old, to: change.new) != nil
+            {
+                visible.dropped.append(key)
+            }
+            let new = value(forKey: key, over: change.new)
+            if let shown = PendingWrites.change(ofKey: key, from: old, to: new) { visible.changes.append(shown) }
+        }
+        visible.changes.sort { $0.key < $1.key }
         // Also those that the commit assigns again.
-        noteLocalChange(ofKeys: (commit.changes + visible.commit.changes).lazy.map(\.key))
+        noteLocalChange(ofKeys: (commit.changes + visible.changes).lazy.map(\.key))
         return visible
     }
 }
@@ -261,19 +288,22 @@ extension SettingsEngine: StoreObserver {
     package func record(_ commit: StoreCommit) -> StoreDelivery {
         valueHealth.withLock { $0.note(commit) }
         return state.withLock { state in
-            let visible = state.masking(commit)
-            if visible.isPendingChanged { invalidate() }
-            var delivery = offer(visible.commit, to: state.subscribers)
-            delivery.recorder = self
-            delivery.isCheckDue = state.held.isCheckDue
+            let visible = state.record(commit)
+            if visible.isUnknown { invalidate() }
+            var delivery = checkedDelivery(of: visible.changes, commit.origin, state)
             delivery.errors = visible.dropped.map { .pendingWriteDropped($0) }
             return delivery
         }
     }
 
-    /// Offers a commit to the subscribers of its keys, unless the current task suppresses notifications.
-    func offer(_ commit: StoreCommit, to subscribers: SubscriberTable) -> StoreDelivery {
-        subscribers.offer(commit, isQuiet: commit.origin == .local && Quiet.covers(self))
+    /// Offers changes to the subscribers of their keys, unless the current task suppresses notifications.
+    ///
+    /// The requirements are checked when they have received them, if that is due.
+    func checkedDelivery(of changes: [StoreChange], _ origin: SettingChangeOrigin, _ state: State) -> StoreDelivery {
+        let commit = StoreCommit(changes: changes, origin: origin)
+        var delivery = state.subscribers.offer(commit, isQuiet: origin == .local && Quiet.covers(self))
+        (delivery.recorder, delivery.isCheckDue) = (self, state.held.isCheckDue)
+        return delivery
     }
 
     package func report(_ error: SettingsError) {

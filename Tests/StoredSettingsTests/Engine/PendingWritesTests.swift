@@ -129,16 +129,16 @@ struct PendingWritesTests {
 
     @Test("a write that is added during a commit remains pending")
     func addedDuringFlush() {
-        var pendingWrites = PendingWrites()
-        pendingWrites.keep([("port", 3)])
+        var state = SettingsEngine.State()
+        state.pendingWrites.keep([("port", 3)])
         var transaction = StoreTransaction(base: ["port": 2])
-        let flush = pendingWrites.beginFlush()
+        let flush = state.pendingWrites.beginFlush()
         flush.apply(to: &transaction)
-        pendingWrites.keep([("port", 4)])
-        #expect(pendingWrites.revertDropped(flush, in: &transaction) == [])
+        state.pendingWrites.keep([("port", 4)])
+        #expect(state.pendingWrites.revertDropped(flush, in: &transaction) == [])
         let own = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 3)], origin: .local)
-        #expect(pendingWrites.masking(own).commit.changes.isEmpty)
-        #expect(pendingWrites.value(forKey: "port", over: 3) == 4)
+        #expect(state.record(own).changes.isEmpty)
+        #expect(state.value(forKey: "port", over: 3) == 4)
     }
 
     @Test("a pending write that equals the stored value is no change")
@@ -155,12 +155,12 @@ struct PendingWritesTests {
     @Test("a date that is saved later is no change, although it is read back from a string")
     func dateAsString() {
         let date = Date(timeIntervalSinceReferenceDate: 0.1)
-        var pendingWrites = PendingWrites()
-        pendingWrites.keep([("at", .date(date))])
-        _ = pendingWrites.beginFlush()
+        var state = SettingsEngine.State()
+        state.pendingWrites.keep([("at", .date(date))])
+        _ = state.pendingWrites.beginFlush()
         let change = StoreChange(key: "at", old: nil, new: StoredValue.date(date).storedAsJSON)
-        let visible = pendingWrites.masking(StoreCommit(changes: [change], origin: .local))
-        #expect(visible.commit.changes.isEmpty && visible.isPendingChanged)
+        let visible = state.record(StoreCommit(changes: [change], origin: .local))
+        #expect(visible.changes.isEmpty && state.pendingWrites.isEmpty)
     }
 
     @Test("setting the stored value ends a pending write and invalidates the cached value")
