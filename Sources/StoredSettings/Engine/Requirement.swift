@@ -227,13 +227,12 @@ extension SettingsEngine {
     func check(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
         let requirements = requirements(for: edits.map(\.key))
         guard !requirements.isEmpty, !CheckScope.isCurrent else { return }
-        let (contents, held) = checkedContents()
-        let old = { (key: String) in held[key] ?? contents[key] }
+        let old = contents()
         let edited = Dictionary(edits.map { ($0.key, $0.value) }) { $1 }
         try CheckScope.run {
             // Finding the last good values may read a file, which other writers would wait for.
-            if TransactionScope.current == nil { for requirement in requirements { requirement.prepare(old) } }
-            try checkRequirements(for: edited.keys, from: old) { edited[$0] ?? old($0) }
+            if TransactionScope.current == nil { for requirement in requirements { requirement.prepare { old[$0] } } }
+            try checkRequirements(for: edited.keys, from: { old[$0] }) { edited[$0] ?? old[$0] }
         }
     }
 }

@@ -307,23 +307,21 @@ extension SettingsEngine: StoreObserver {
     }
 
     package func report(_ error: SettingsError) {
-        afterTransaction { [self] in
-            let error = locating(error)
-            forEachReporter { $0.report(error) }
-        }
+        notifyReporters(of: error) { $0.report($1) }
     }
 
     package func reportRecovery(from error: SettingsError) {
-        afterTransaction { [self] in
-            let error = locating(error)
-            forEachReporter { $0.reportRecovery(from: error) }
-        }
+        notifyReporters(of: error) { $0.reportRecovery(from: $1) }
     }
 
-    private func forEachReporter(_ body: (any SettingsReporter) -> Void) {
-        // A reporter may wait for longer than the operation that failed.
-        WaitLimit.runWithout {
-            for reporter in state.withLock({ $0.reporters }) { body(reporter) }
+    private func notifyReporters(
+        of error: SettingsError,
+        _ body: @escaping @Sendable (any SettingsReporter, SettingsError) -> Void
+    ) {
+        afterTransaction { [self] in
+            let error = locating(error)
+            // A reporter may wait for longer than the operation that failed.
+            WaitLimit.runWithout { for reporter in state.withLock(\.reporters) { body(reporter, error) } }
         }
     }
 

@@ -221,9 +221,9 @@ extension SettingsSuite {
 /// Unchecked: the state is accessed only while the lock of `signal` is held.
 private final class TransactionLoan: @unchecked Sendable {
     private enum State {
+        /// The task runs the body, or the thread has not begun to lend.
         case kept
         case offered(SettingsTransaction)
-        case taken
         case returned(Result<SettingsTransaction, any Error>)
         /// The thread lends nothing anymore.
         case over
@@ -293,7 +293,7 @@ private final class TransactionLoan: @unchecked Sendable {
             let isWaiting = signal.withLock {
                 switch state {
                 case .offered, .over: return false
-                case .kept, .taken, .returned: task = continuation
+                case .kept, .returned: task = continuation
                 }
                 return true
             }
@@ -305,7 +305,7 @@ private final class TransactionLoan: @unchecked Sendable {
     func take() -> SettingsTransaction? {
         signal.withLock {
             guard case .offered(let transaction) = state else { return nil }
-            state = .taken
+            state = .kept
             return transaction
         }
     }
