@@ -432,7 +432,67 @@ struct DoctorTests {
         }
     }
 
+    @Test(
+        "the advice for a directory, for a file that is read-only and for a newer journal loses no value and no access"
+    )
+    func advice() async throws {
+        try await withSuite { home, file in
+            #expect(chmod(file, 0o400) == 0 && chmod(file + ".journal", 0o644) == 0)
+            let readOnly = try await doctor(["acme"], home: home).findings
+            #expect(
+                readOnly.contains { $0["remedy"]?.hasPrefix("run chmod 0600 \(file).journal") == true },
+                "\(readOnly)"
+            )
+            #expect(chmod(file, 0o600) == 0 && chmod(file + ".journal", 0o600) == 0)
+
+            try remove(file)
+            try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
+            let replaced = try await doctor(["acme"], home: home).findings
+            let advice = "move it away; then the values of the last good copy are used"
+            #expect(replaced.contains { $0["remedy"] == advice }, "\(replaced)")
+            try FileManager.default.moveItem(atPath: file, toPath: home + "/moved")
+            #expect(try await run(["acme", "get", "port"], home: home) == ["\(secretPort)"])
+        }
+        try await withSuite { home, file in
+            let handle = try #require(FileHandle(forUpdatingAtPath: file + ".journal"))
+            try handle.seek(toOffset: 8)
+            try handle.write(contentsOf: [99])
+            try handle.close()
+            let findings = try await doctor(["acme"], home: home).findings
+            #expect(
+                findings.contains { $0["remedy"]?.contains("move the journal away; it may hold") == true },
+                "\(findings)"
+            )
+        }
+    }
+
+    @Test("a copy that another group than the settings file's can read is a finding", .enabled(if: geteuid() == 0))
+    func groupOfCopy() async throws {
+        try await withSuite { home, file in
+            for (suffix, group) in [("", gid_t(12_344)), (".last-good", 12_345)] {
+                #expect(chown(file + suffix, 0, group) == 0 && chmod(file + suffix, 0o640) == 0)
+            }
+            let findings = try await doctor(["acme"], home: home).findings.filter { $0["topic"] == "permissions" }
+            let fact = "its group (12345) is another one than that of the settings file (12344)"
+            #expect(findings.contains { $0["fact"] == fact && $0["place"] == file + ".last-good" }, "\(findings)")
+            _ = try await run(["acme", "set", "later=1"], home: home)
+            #expect(try await doctor(["acme"], home: home).code == 0)
+        }
+    }
+
     #if os(Linux)
+    @Test(
+        "an access control list that denies access is found, and the advice takes no denial away",
+        arguments: [false, true]
+    )
+    func denyingList(isGroup: Bool) async throws {
+        try await withSuite { home, file in
+            guard try CLibrary.deny(5_555, isGroup: isGroup, at: file) else { return }
+            let findings = try await doctor(["acme"], home: home).findings.filter { $0["topic"] == "permissions" }
+            #expect(findings.contains { $0["remedy"]?.contains("setfacl -b -m g::-,o::-") == true }, "\(findings)")
+        }
+    }
+
     @Test(
         "an access control list is found: a checkpoint does not keep the file's, and the directory's lets others write",
         arguments: [

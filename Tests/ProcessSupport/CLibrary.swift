@@ -59,10 +59,28 @@ extension CLibrary {
     /// - Returns: Whether the file system has such lists.
     /// - Throws: `ChildProcess.Failure`.
     package static func allow(user: UInt32, at path: String, isDefault: Bool = false) throws -> Bool {
-        // The entries of the owner, a user, the group, the mask and the others: see <linux/posix_acl_xattr.h>.
-        let entries: [(kind: UInt16, permissions: UInt16, id: UInt32)] = [
-            (1, 6, .max), (2, 6, user), (4, 0, .max), (16, 6, .max), (32, 0, .max),
-        ]
+        try setAccessList([(2, 6, user)], group: 0, others: 0, at: path, isDefault: isDefault)
+    }
+
+    /// Denies a user, or a group, access to a file that the owning group and all others may read.
+    ///
+    /// - Returns: `false` if the file system has no access control lists.
+    /// - Throws: `ChildProcess.Failure`.
+    package static func deny(_ id: UInt32, isGroup: Bool, at path: String) throws -> Bool {
+        try setAccessList([(isGroup ? 8 : 2, 0, id)], group: 4, others: 4, at: path)
+    }
+
+    private static func setAccessList(
+        _ named: [(kind: UInt16, permissions: UInt16, id: UInt32)],
+        group: UInt16,
+        others: UInt16,
+        at path: String,
+        isDefault: Bool = false
+    ) throws -> Bool {
+        // The entries of the owner, users and groups, the owning group, the mask and the others: see <linux/posix_acl_xattr.h>. They
+        // are ordered by their kinds.
+        let entries: [(kind: UInt16, permissions: UInt16, id: UInt32)] =
+            ([(1, 6, .max), (4, group, .max), (16, 6, .max), (32, others, .max)] + named).sorted { $0.kind < $1.kind }
         var list: [UInt8] = [2, 0, 0, 0]
         for entry in entries {
             for number in [entry.kind, entry.permissions] {

@@ -51,7 +51,8 @@ extension SettingsError {
             fact: "the journal has format \(version), and this program supports format \(JournalHeader.version)",
             consequence: "it is left as it is, only the settings file is used, and no change can be saved",
             remedy:
-                "update the programs that use the suite, or end those with the other version and remove the journal",
+                "update the programs that use the suite, or end those with the other version and move the journal away; it may hold "
+                + "the latest changes",
             location: Location(path)
         )
     }

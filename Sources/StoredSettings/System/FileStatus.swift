@@ -258,6 +258,20 @@ package struct AccessList: Sendable {
         entries.reduce(0) { $1.kind == Self.ownGroup ? $0 | $1.permissions : $0 } & maskPermissions
     }
 
+    /// What the least of the users and groups of the list may do, or of its users alone.
+    ///
+    /// Without the list, they are members of the owning group or other users.
+    fileprivate func leastPermissions(ofUsersAlone isOfUsers: Bool) -> UInt8 {
+        guard !entries.isEmpty else { return 0 }
+        let named = entries.filter { $0.kind == Self.user || !isOfUsers && $0.kind == Self.group }
+        return named.reduce(7) { $0 & $1.permissions & maskPermissions }
+    }
+
+    /// Whether a user or a group of the list may not read the file, or a user not what the owning group may.
+    package var deniesAccess: Bool {
+        leastPermissions(ofUsersAlone: false) & 4 == 0 || groupPermissions & ~leastPermissions(ofUsersAlone: true) != 0
+    }
+
     /// What groups of the list other than one, and its users other than some, may do.
     package func permissions(ofOthersThan users: Set<UInt32>, group: UInt32? = nil) -> UInt8 {
         guard !entries.isEmpty else { return 7 }
@@ -315,14 +329,20 @@ extension SystemCalls {
     private func removeAccessList(of file: FileHandle) {}
     #endif
 
-    /// The status of a file with the permissions of its group.
+    /// The status of a file with the permissions that its users have without its access control list, which is lost when the file is
+    /// replaced.
     ///
-    /// If a file has an access control list, its mode contains a mask in their place: the most that the group and the users and
-    /// groups of the list may do. Those of the list are lost when the file is replaced.
-    static func withoutMask(_ status: FileStatus, _ list: () -> AccessList?) -> FileStatus {
-        guard status.isRegular, status.mode & FileMode.group != 0, let list = list() else { return status }
+    /// With a list, the mode contains a mask in place of the permissions of the group: the most that the group and the users and
+    /// groups of the list may do. Nobody may gain permissions, so the group and all others keep those that every user of the list
+    /// has, too.
+    static func withoutList(_ status: FileStatus, _ list: () -> AccessList?) -> FileStatus {
+        guard status.isRegular, status.mode & ~FileMode.owner & FileMode.all != 0, let list = list() else {
+            return status
+        }
+        let group = list.groupPermissions & list.leastPermissions(ofUsersAlone: true)
+        let others = FileMode(list.leastPermissions(ofUsersAlone: false))
         var status = status
-        status.mode = status.mode & ~FileMode.group | FileMode(list.groupPermissions) << 3 & status.mode
+        status.mode &= ~(FileMode.group | FileMode.others) | FileMode(group) << 3 | others
         return status
     }
 }

@@ -44,7 +44,7 @@ extension SystemCalls {
     package func status(of file: FileHandle) throws(SystemError) -> FileStatus {
         var status = stat()
         _ = try call(.status, file.path) { fstat(file.descriptor, &status) }
-        return Self.withoutMask(FileStatus(status)) { accessList(of: file) }
+        return Self.withoutList(FileStatus(status)) { accessList(of: file) }
     }
 
     /// Returns the status of a file, or of what a symbolic link leads to; `nil` when it does not exist.
@@ -68,7 +68,7 @@ extension SystemCalls {
         } catch  where error.number == ENOENT {
             return nil
         }
-        return Self.withoutMask(FileStatus(status)) { accessList(at: path, in: directory) }
+        return Self.withoutList(FileStatus(status)) { accessList(at: path, in: directory) }
     }
 
     /// Reads a whole file.

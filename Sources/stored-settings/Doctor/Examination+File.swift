@@ -35,7 +35,7 @@ extension Examination {
                         remedy: isLinked
                             ? "correct the link"
                             : status.isDirectory
-                                ? "move it away, and put a settings file in its place"
+                                ? "move it away; then the values of the last good copy are used"
                                 : "use the path of a regular file"
                     )
                 )
@@ -134,17 +134,22 @@ extension Examination {
 
     private mutating func examineAccessList(_ directory: SettingsDirectory, _ path: FilePath) {
         let list = system.accessList(at: directory.name, in: directory.handle)
-        guard list?.permissions(ofOthersThan: []) ?? 0 != 0 else { return }
+        guard let list, list.deniesAccess || list.permissions(ofOthersThan: []) != 0 else { return }
+        let rest =
+            "and that of the directory for new files, if it has one (setfacl -k); then "
+            + "share the file with a group instead, if that is needed (chgrp, chmod 660)"
         add(
             Finding(
                 .permissions,
                 path,
                 "the file has an access control list",
-                consequence:
-                    "a checkpoint replaces the file without it, and the users and groups that it names lose access",
-                remedy:
-                    "remove the list (setfacl -b) and that of the directory for new files, if it has one (setfacl -k); then "
-                    + "share the file with a group instead, if that is needed (chgrp, chmod 660)"
+                consequence: list.deniesAccess
+                    ? "a checkpoint replaces the file without it, and what it denies to one user, the group and all others lose, too"
+                    : "a checkpoint replaces the file without it, and the users and groups that it names lose access",
+                // Without the list, those to whom it denies access would be members of the group, or others.
+                remedy: list.deniesAccess
+                    ? "remove the list and the permissions of all others (setfacl -b -m g::-,o::-), " + rest
+                    : "remove the list (setfacl -b) " + rest
             )
         )
     }

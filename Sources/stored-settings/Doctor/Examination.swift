@@ -160,7 +160,22 @@ struct Examination {
                     "other users have permissions for it (\(status.permissions.octal)) that they do not have for the "
                         + "settings file (\(settings.permissions.octal))",
                     consequence: "they can read or change values through it",
-                    remedy: "run chmod \((status.permissions & settings.permissions).octal) \(path)",
+                    // The owner of the settings file can use it even if it is read-only.
+                    remedy: "run chmod \((status.permissions & settings.permissions | 0o600).octal) \(path)",
+                    code: .untrustedFile,
+                    repair: .checkpoint
+                )
+            )
+        }
+        if let settings, status.group != settings.group, status.permissions & 0o060 & ~(settings.permissions << 3) != 0
+        {
+            add(
+                Finding(
+                    .permissions,
+                    path,
+                    "its group (\(status.group)) is another one than that of the settings file (\(settings.group))",
+                    consequence: "the members of that group can read or change values through it",
+                    remedy: "run chgrp \(settings.group) \(path)",
                     code: .untrustedFile,
                     repair: .checkpoint
                 )

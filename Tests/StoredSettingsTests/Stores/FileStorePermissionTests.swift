@@ -108,6 +108,29 @@ struct FileStorePermissionTests {
         }
     }
 
+    @Test(
+        "a user or group that an access control list denies access gains none when the list is lost",
+        arguments: [false, true]
+    )
+    func denyingLists(isGroup: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            guard try CLibrary.deny(5_555, isGroup: isGroup, at: path) else { return }
+            // The other users may be in the group of the list, which says nothing about the owning group.
+            let mode = isGroup ? 0o640 : 0o600
+            let suite = suite(path)
+            for number in 1...2 {
+                try await suite.setStoredValue(.integer(Int128(number)), forKey: "a")
+                try await suite.checkpoint()
+                for suffix in ["", ".journal", ".lock", ".last-good"] {
+                    #expect(!CLibrary.hasAccessList(at: path + suffix), "\(suffix)")
+                    #expect(try (path + suffix).filePermissions == mode, "\(suffix)")
+                }
+            }
+        }
+    }
+
     @Test("a user that an access control list of the journal names reads no value that is set after a checkpoint")
     func listedJournal() async throws {
         try await withTemporaryDirectory { directory in
