@@ -71,6 +71,11 @@ struct HeldValues {
         return commits
     }
 
+    /// Ends the check of the current commit, when it is recorded.
+    mutating func endCheckedCommit() {
+        isCommitChecked = false
+    }
+
     /// Ends a commit that has begun, unless another one has begun since.
     ///
     /// The record of another commit must not use what a failed one has noted.
@@ -91,19 +96,13 @@ struct HeldValues {
     ///
     /// For the store, they do not change. So the record of the commit does not contain them.
     mutating func noteReassigned(_ values: [String: StoredValue?]) {
-        reassigned = values.filter { entries[$0.key] != nil }
+        reassigned = values
     }
 
-    /// Uses the stored values that were assigned again.
-    ///
-    /// - Returns: The changes that readers see.
-    mutating func useReassigned() -> [StoreChange] {
+    /// The stored values that the current commit assigns again, as changes from each value to itself.
+    mutating func takeReassigned() -> [StoreChange] {
         defer { reassigned = [:] }
-        return reassigned.compactMap { key, stored in
-            guard let entry = entries.removeValue(forKey: key) else { return nil }
-            noteUncheckedChange(ofKeys: [key])
-            return PendingWrites.change(ofKey: key, from: entry.used, to: stored)
-        }
+        return reassigned.map { StoreChange(key: $0, old: $1, new: $1) }
     }
 
     /// Uses the new value of this process, and holds one from outside.
@@ -116,7 +115,11 @@ struct HeldValues {
     mutating func record(_ change: StoreChange, _ origin: SettingChangeOrigin, seen: StoredValue?) -> Bool {
         guard restricted.contains(change.key) else { return false }
         let isReplaced = entries.removeValue(forKey: change.key) != nil
-        guard origin == .external else { return isReplaced }
+        guard origin == .external else {
+            // A stored value that was not used before.
+            if isReplaced, change.old == change.new { noteUncheckedChange(ofKeys: [change.key]) }
+            return isReplaced
+        }
         isCheckDue = true
         guard PendingWrites.change(ofKey: change.key, from: seen, to: change.new) != nil else { return isReplaced }
         entries[change.key] = Entry(used: seen, isChecked: false)

@@ -45,20 +45,24 @@ extension SettingsEngine {
     ///
     /// It runs code of the user, so the caller holds no lock.
     func checkRequirements() {
-        for _ in 0..<Self.mostCheckAttempts {
+        var attempts = 0
+        while attempts < Self.mostCheckAttempts {
             let version = state.withLock { $0.held.version }
             // Reading can record changes of other processes.
             let values = CheckScope.run { readConsistently() }
             guard values.held.isCheckDue else { return }
-            guard values.held.version == version else { continue }
             let requirements = requirementTable.withLock(\.all)
-            let check = CheckScope.run { RequirementCheck(requirements, values, of: self) }
-            if let overtaken = check.overtaken {
-                drop(overtaken, upTo: values.pendingWrites.version)
-                continue
+            if values.held.version == version {
+                let check = CheckScope.run { RequirementCheck(requirements, values, of: self) }
+                if let overtaken = check.overtaken {
+                    // There are fewer of them now.
+                    drop(overtaken, upTo: values.pendingWrites.version, isChecked: true)
+                    continue
+                }
+                // Observers and reporters that it calls may change values, which are checked then.
+                if end(check, since: version) { return }
             }
-            // Observers and reporters that it calls may change values, which are checked then.
-            if end(check, since: version) { return }
+            attempts += 1
         }
     }
 
@@ -129,6 +133,8 @@ struct RequirementCheck {
 
     init(_ requirements: [Requirement], _ values: SettingsEngine.ConsistentRead, of engine: SettingsEngine) {
         (stored, held, pending) = (values.stored, values.held, values.pendingWrites)
+        overtaken = overtakenWrites(requirements, isReplaced: false)
+        guard overtaken == nil else { return }
         var unmet: [Requirement] = []
         for requirement in requirements {
             requirement.prepare(value)
@@ -139,10 +145,11 @@ struct RequirementCheck {
             let isReplaced = requirement.error(of: value) == nil
             errors[requirement.id] = engine.error(of: requirement, with: pendingOrStored, isReplaced: isReplaced)
         }
-        overtaken = overtakenWrites(requirements)
+        overtaken = overtakenWrites(requirements, isReplaced: true)
     }
 
-    private func overtakenWrites(_ requirements: [Requirement]) -> UnmetWrites? {
+    // If values were replaced, a requirement that is still not met can be met by no others.
+    private func overtakenWrites(_ requirements: [Requirement], isReplaced: Bool) -> UnmetWrites? {
         let checked = held.checked
         let stored = { (key: String) in checked[key] ?? self.stored[key] }
         let visible = { (key: String) in pending.value(forKey: key, over: stored(key)) }
@@ -156,7 +163,7 @@ struct RequirementCheck {
                     other.prepare(stored)
                     return other.error(of: stored) == nil
                 }
-            guard isUsable || requirement.error(of: value) != nil else { continue }
+            guard isUsable || isReplaced && requirement.error(of: value) != nil else { continue }
             return UnmetWrites(
                 key: requirement.name(of: key),
                 keys: pending.keys(assignedWith: [key]),

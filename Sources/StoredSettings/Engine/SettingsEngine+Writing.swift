@@ -135,20 +135,31 @@ extension SettingsEngine {
         afterTransaction { [error] in report(error) }
     }
 
+    /// The newest assignment that waits for another thread to save it.
+    struct WaitingAssignment {
+        var number: UInt64 = 0
+        var report: @Sendable (SettingsError) -> Void = { _ in }
+    }
+
     /// Saves the pending writes on another thread, and reports a failure.
     private func saveInBackground(_ report: @escaping @Sendable (SettingsError) -> Void) {
+        newestWaiting.withLock { $0 = WaitingAssignment(number: $0.number + 1, report: report) }
         guard isSavingInBackground.set() else { return }
         // The work holds the engine: it alone has the values.
         suspendedWrites.runInBackground {
-            do {
-                try self.flush()
-            } catch {
-                var error = SettingsError.wrapping(error, as: .writeFailed)
-                error.consequence = Self.consequence(ofPending: error.code)
-                report(error)
-            }
-            // A value that is assigned before this is saved by the retry.
-            self.isSavingInBackground.clear()
+            var newest: WaitingAssignment
+            repeat {
+                newest = self.newestWaiting.withLock(\.self)
+                do {
+                    try self.flush()
+                } catch {
+                    var error = SettingsError.wrapping(error, as: .writeFailed)
+                    error.consequence = Self.consequence(ofPending: error.code)
+                    newest.report(error)
+                }
+                self.isSavingInBackground.clear()
+                // A value that was assigned meanwhile may not have been tried.
+            } while self.newestWaiting.withLock(\.number) != newest.number && self.isSavingInBackground.set()
             self.scheduleRetry()
         }
     }
@@ -225,12 +236,12 @@ extension SettingsEngine {
         defer { scope.performPostponed() }
         var flush = PendingWrites.Flush()
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
-            if hasRequirements {
-                number = state.withLock { $0.held.beginCommit(isChecked: !isBlind) }
-            }
+            let (restricted, isChecked) = (restrictedKeys, hasRequirements && !isBlind)
             // The store has read the commits of other processes, so the writes that are still pending are newer.
-            let restricted = restrictedKeys
-            flush = state.withLock { $0.pendingWrites.beginFlush(of: keys, except: isBlind ? restricted : []) }
+            flush = state.withLock { state in
+                number = state.held.beginCommit(isChecked: isChecked)
+                return state.pendingWrites.beginFlush(of: keys, except: isBlind ? restricted : [])
+            }
             if scope.run({ !areRequirementsMet(by: flush, over: transaction) }) {
                 // A check drops them, or finds which values are used instead of those from outside.
                 state.withLock { $0.held.noteUncheckedChange(ofKeys: restricted) }
@@ -250,8 +261,6 @@ extension SettingsEngine {
         }
         let result = try store.commit(isBlind: isBlind, body)
         isDone = true
-        // The record of the commit lacks those that equal what was stored.
-        deliveries += flush.entries.keys.sorted().compactMap { end($0, upTo: flush.version, .local) }
         return result
     }
 
@@ -276,15 +285,11 @@ extension SettingsEngine {
         }
     }
 
-    /// Ends the pending write of a key, which is saved or dropped.
+    /// Drops the pending write of a key.
     ///
     /// - Returns: The value that becomes visible, for subscribers; `nil` if there is no such write, or only one that is newer
     ///   than the version.
-    private func end(
-        _ key: String,
-        upTo version: PendingWrites.Version,
-        _ origin: SettingChangeOrigin
-    ) -> StoreDelivery? {
+    private func drop(_ key: String, upTo version: PendingWrites.Version) -> StoreDelivery? {
         guard isPending(key) else { return nil }
         return store.withValue(forKey: key) { stored in
             state.withLock { state -> StoreDelivery? in
@@ -294,19 +299,20 @@ extension SettingsEngine {
                 // Another process may have stored a value since, which was hidden until now.
                 let new = state.value(forKey: key, over: stored)
                 let changes = PendingWrites.change(ofKey: key, from: entry.value, to: new).map { [$0] } ?? []
-                return self.checkedDelivery(of: changes, origin, state)
+                return self.checkedDelivery(of: changes, .external, state)
             }
         }
     }
 
-    /// Uses stored values that a commit assigns again, if others are used because of a requirement.
+    /// Records the stored values that a commit assigns again: their pending writes end, and they are used if others were used because of
+    /// a requirement.
     ///
     /// - Parameters:
     ///   - transaction: The transaction after its body.
     ///   - flush: The pending writes that it saves, which readers have seen.
     /// - Returns: What subscribers receive; `nil` if the record of the commit is to do this, because it has other changes.
     private func useReassigned(in transaction: StoreTransaction, _ flush: PendingWrites.Flush) -> StoreDelivery? {
-        guard hasRequirements else { return nil }
+        guard hasRequirements || !flush.entries.isEmpty else { return nil }
         let isEqual = { (edit: StoreChange) in
             PendingWrites.change(ofKey: edit.key, from: edit.old, to: edit.new) == nil
         }
@@ -314,10 +320,9 @@ extension SettingsEngine {
         return state.withLock { state -> StoreDelivery? in
             state.held.noteReassigned(Dictionary(equal.map { ($0.key, $0.old) }) { _, last in last })
             guard !isRecorded, !state.held.reassigned.isEmpty else { return nil }
-            let changes = state.held.useReassigned()
-                .filter { !state.pendingWrites.contains($0.key) && flush.value(forKey: $0.key) == nil }
-            self.invalidate()
-            return self.checkedDelivery(of: changes, .local, state)
+            let visible = state.record(StoreCommit(changes: [], origin: .local))
+            if visible.isUnknown { self.invalidate() }
+            return self.checkedDelivery(of: visible.changes, .local, state)
         }
     }
 
@@ -457,9 +462,13 @@ extension SettingsEngine {
     /// - Parameters:
     ///   - writes: The writes.
     ///   - version: The version of the newest ones to drop.
-    func drop(_ writes: UnmetWrites, upTo version: PendingWrites.Version) {
-        let dropped = writes.keys.map { end($0, upTo: version, .external) }
-        for case let delivery? in dropped { delivery.perform() }
+    ///   - isChecked: Whether the caller checks the requirements afterwards.
+    func drop(_ writes: UnmetWrites, upTo version: PendingWrites.Version, isChecked: Bool = false) {
+        let dropped = writes.keys.map { drop($0, upTo: version) }
+        for case var delivery? in dropped {
+            if isChecked { delivery.isCheckDue = false }
+            delivery.perform()
+        }
         // Another thread has dropped or saved the value otherwise.
         guard case .some? = dropped.last else { return }
         var error = writes.error

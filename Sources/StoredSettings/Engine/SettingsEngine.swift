@@ -41,6 +41,7 @@ package final class SettingsEngine: Sendable {
     let isObserved = Atomic(false)
     /// Whether a thread is about to save the pending writes.
     let isSavingInBackground = ScheduledFlag()
+    let newestWaiting = Locked(WaitingAssignment())
     let isRetryScheduled = ScheduledFlag()
     /// The asynchronous operations that wait for other writers.
     let suspendedWrites = SuspendedOperations()
@@ -259,12 +260,8 @@ extension SettingsEngine.State {
     mutating func record(_ commit: StoreCommit) -> VisibleChanges {
         guard !pendingWrites.isEmpty || held.isRestricting else { return VisibleChanges(changes: commit.changes) }
         var visible = VisibleChanges()
-        if commit.origin == .local {
-            let reassigned = held.useReassigned()
-            visible.changes = reassigned.filter { !pendingWrites.contains($0.key) }
-            visible.isUnknown = !reassigned.isEmpty
-        }
-        for change in commit.changes {
+        let changes = commit.changes + (commit.origin == .local ? held.takeReassigned() : [])
+        for change in changes {
             let key = change.key
             let old = value(forKey: key, over: change.old)
             let ended = pendingWrites.end(key, with: commit.origin)
@@ -279,7 +276,8 @@ extension SettingsEngine.State {
         }
         visible.changes.sort { $0.key < $1.key }
         // Also those that the commit assigns again.
-        noteLocalChange(ofKeys: (commit.changes + visible.changes).lazy.map(\.key))
+        noteLocalChange(ofKeys: (changes + visible.changes).lazy.map(\.key))
+        if commit.origin == .local { held.endCheckedCommit() }
         return visible
     }
 }

@@ -51,6 +51,9 @@ final class FailingStore: ForwardingStore {
     /// A closure that runs once, before a commit.
     let beforeCommit = Mutex<(@Sendable () -> Void)?>(nil)
 
+    /// A closure that runs once, when the body of a commit has run.
+    let afterBody = Mutex<(@Sendable () -> Void)?>(nil)
+
     /// A closure that runs once, when all values were read and before they are returned.
     let afterContents = Mutex<(@Sendable () -> Void)?>(nil)
 
@@ -70,6 +73,7 @@ final class FailingStore: ForwardingStore {
         hook?()
         return try memory.commit { transaction in
             let result = try body(&transaction)
+            afterBody.withLock { $0.take() }?()
             if transaction.changes.count > mostChanges.withLock(\.self) {
                 throw SettingsError(SettingsError.Code("transactionTooLarge"), fact: "there are too many changes")
             }

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("The end of a pending write", .deadlockLimit)
+struct EndOfPendingWriteTests {
+    private let reporter = RecordingReporter()
+    private let full = SettingsError(.writeFailed, fact: "the disk is full")
+
+    /// Records what is offered, under the lock.
+    private final class OfferLog: ChangeSubscriber {
+        let commits = CallLog<StoreCommit>()
+
+        func offer(_ commit: StoreCommit) -> Bool {
+            commits.add(commit)
+            return false
+        }
+        func wake(_ origin: SettingChangeOrigin) {}
+        func finish() {}
+    }
+
+    @Test(
+        "an older pending write does not replace a value that a transaction assigns again, when an observer sets another key"
+    )
+    func assignedAgain() async throws {
+        let store = FailingStore(["least": 3, "most": 10])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let (least, most) = (Setting("least", default: 1, suite: suite), Setting("most", default: 10, suite: suite))
+        let other = Setting("other", default: 0, suite: suite)
+        let seen = CallLog<[Int]>()
+        store.fail(with: full)
+        least.value = 9
+        store.fail(with: nil)
+        let observation = most.observe { _ in
+            seen.add([least.value, most.value])
+            other.value = 1
+        }
+        defer { observation.invalidate() }
+        try await suite.transaction { values in
+            values[least] = 3
+            values[most] = 4
+        }
+        #expect(seen.all == [[3, 4]])
+        #expect(least.value == 3)
+        #expect(store.contents() == ["least": 3, "most": 4, "other": 1])
+    }
+
+    @Test("a transaction that assigns a stored value again is one change, also with a requirement")
+    func oneChange() async throws {
+        let store = FailingStore(["least": 3, "most": 10])
+        let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+        let log = OfferLog()
+        let subscription = pool.suite.engine.addSubscriber(log).id
+        defer { pool.suite.engine.removeSubscriber(subscription) }
+        let seen = CallLog<[Int]>()
+        store.fail(with: full)
+        pool.least = 9
+        store.fail(with: nil)
+        let observation = pool.$most.observe { _ in seen.add(pool.values) }
+        defer { observation.invalidate() }
+        try await pool.suite.transaction { values in
+            values[pool.$least] = 3
+            values[pool.$most] = 4
+        }
+        #expect(pool.values == [3, 4])
+        #expect(seen.all == [[3, 4]])
+        #expect(log.commits.all.map(\.changes.count) == [1, 2], "\(log.commits.all)")
+        #expect(reporter.errors.map(\.code) == [.writeFailed], "\(reporter.errors.map(\.message))")
+    }
+
+    @Test(
+        "a pending write that equals the stored value is not reported as dropped when another process stores one after it"
+    )
+    func equalValue() async throws {
+        let store = InterruptedStore()
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let port = Setting("port", default: 0, suite: suite)
+        store.storeFromOutside(1)
+        store.fail(with: full)
+        port.value = 1
+        store.interruptNextCommit(with: 9)
+        store.fail(with: nil)
+        try await suite.synchronize()
+        #expect(port.value == 9)
+        suite.reporter.report(full)
+        #expect(reporter.errors.map(\.code) == [.writeFailed, .writeFailed])
+    }
+
+    @Test("all assignments that a newer value does not admit are dropped, in their order")
+    func manyDropped() async throws {
+        let count = TestRun.count(quick: 20, exhaustive: 1_000)
+        let store = FailingStore(["limit": 100])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let limit = Setting("limit", default: 100, suite: suite)
+        let settings = (0..<count).map { Setting("a\(1_000 + $0)", default: 0, suite: suite) }
+        for setting in settings {
+            SettingsCatalog(setting, limit).require("\(setting.key) is at most limit", setting, limit) { $0 <= $1 }
+        }
+        store.fail(with: full)
+        for setting in settings { setting.value = 50 }
+        try CheckScope.run { try store.memory.commit { $0["limit"] = 10 } }
+        store.fail(with: nil)
+        try await suite.synchronize()
+        #expect(store.contents() == ["limit": 10])
+        let dropped = { self.reporter.errors.filter { $0.code == .requirementNotMet }.compactMap(\.key) }
+        await eventually("all are reported") { dropped().count == count }
+        #expect(dropped() == settings.map(\.key))
+    }
+
+    @Test("a set that was made without a check, and is recorded while the observers of a checked one run, is checked")
+    func recordedDuringDelivery() async throws {
+        let store = FailingStore()
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let (least, most) = (Setting("least", default: 1, suite: suite), Setting("most", default: 10, suite: suite))
+        let (isDelivering, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let hasEnded = DispatchSemaphore(value: 0)
+        let observation = most.observe { _ in
+            isDelivering.signal()
+            mayEnd.wait()
+        }
+        defer { observation.invalidate() }
+        store.beforeCommit.withLock { hook in
+            hook = {
+                // The set whose commit begins here was made before there was a requirement.
+                SettingsCatalog(least, most).require("least is at most most", least, most) { $0 <= $1 }
+                #expect(least.value == 1)
+                Thread.detachNewThread {
+                    #expect(throws: Never.self) { try most.set(11) }
+                    hasEnded.signal()
+                }
+                isDelivering.wait()
+            }
+        }
+        try await blocking { try least.set(20) }
+        for _ in 0..<9 { mayEnd.signal() }
+        await blocking { hasEnded.wait() }
+        #expect(least.value == 1)
+        #expect(reporter.errors.map(\.code) == [.requirementNotMet])
+    }
+
+    @Test(
+        "an assignment that comes while another one is saved on the suite's thread is tried after it, and its failure is reported"
+    )
+    func duringSave() async throws {
+        let store = FailingStore()
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let (first, second) = (Setting("first", default: 0, suite: suite), Setting("second", default: 0, suite: suite))
+        let busy = SettingsError.wrapping(WaitLimitError(), as: .writeFailed)
+        let (mayBegin, hasBegun, mayEnd) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
+        suite.engine.suspendedWrites.runInBackground { mayBegin.wait() }
+        store.fail(with: busy)
+        first.value = 1
+        store.fail(with: nil)
+        store.afterBody.withLock { hook in
+            hook = {
+                hasBegun.signal()
+                mayEnd.wait()
+            }
+        }
+        mayBegin.signal()
+        await blocking { hasBegun.wait() }
+        store.fail(with: busy)
+        second.value = 1
+        store.fail(with: full)
+        mayEnd.signal()
+        await eventually("the failure is reported") { !reporter.errors.isEmpty }
+        #expect(reporter.errors.map(\.code) == [.writeFailed] && reporter.errors.map(\.key) == ["second"])
+        store.fail(with: nil)
+        try await suite.synchronize()
+        #expect(store.contents() == ["first": 1, "second": 1])
+    }
+}
