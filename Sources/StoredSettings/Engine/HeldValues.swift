@@ -28,6 +28,8 @@ struct HeldValues {
     private var isCommitChecked = false
     /// The stored values that the current commit assigns again, although others are used instead of them.
     private(set) var reassigned: [String: StoredValue?] = [:]
+    /// The keys that others have changed since the current commit began.
+    private var changedMeanwhile: Set<String> = []
     /// The errors that were reported, by the requirement.
     private var reports: [Requirement.ID: SettingsError] = [:]
 
@@ -67,7 +69,7 @@ struct HeldValues {
     /// - Returns: The number of the commit.
     mutating func beginCommit(isChecked: Bool) -> UInt64 {
         commits += 1
-        (isCommitChecked, reassigned) = (isChecked, [:])
+        (isCommitChecked, reassigned, changedMeanwhile) = (isChecked, [:], [])
         return commits
     }
 
@@ -79,10 +81,9 @@ struct HeldValues {
     /// Ends a commit that has begun, unless another one has begun since.
     ///
     /// The record of another commit must not use what a failed one has noted.
-    mutating func endCommit(_ commit: UInt64, isDone: Bool) {
+    mutating func endCommit(_ commit: UInt64) {
         guard commit == commits else { return }
-        isCommitChecked = false
-        if !isDone { reassigned = [:] }
+        (isCommitChecked, reassigned) = (false, [:])
     }
 
     /// Notes that a value has become visible that was never checked together with the others.
@@ -96,8 +97,18 @@ struct HeldValues {
     ///
     /// For the store, they do not change. So the record of the commit does not contain them.
     mutating func noteReassigned(_ values: [String: StoredValue?]) {
-        reassigned = values
+        // A newer value from outside remains stored.
+        reassigned = values.filter { !changedMeanwhile.contains($0.key) }
     }
+
+    /// Notes that others have changed a value, which the current commit does not assign again then.
+    mutating func noteChangeFromOutside(ofKey key: String) {
+        changedMeanwhile.insert(key)
+        reassigned[key] = nil
+    }
+
+    /// Whether the store has recorded nothing for a commit that has noted values.
+    func isUnrecorded(_ commit: UInt64) -> Bool { commit == commits && !reassigned.isEmpty }
 
     /// The stored values that the current commit assigns again, as changes from each value to itself.
     mutating func takeReassigned() -> [StoreChange] {

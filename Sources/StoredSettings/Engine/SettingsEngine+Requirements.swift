@@ -45,6 +45,9 @@ extension SettingsEngine {
     ///
     /// It runs code of the user, so the caller holds no lock.
     func checkRequirements() {
+        // A reporter that reads a setting begins a check, so none is called before the last write is dropped.
+        var dropped: [SettingsError] = []
+        defer { for error in dropped { report(error) } }
         var attempts = 0
         while attempts < Self.mostCheckAttempts {
             let version = state.withLock { $0.held.version }
@@ -56,9 +59,13 @@ extension SettingsEngine {
                 let check = CheckScope.run { RequirementCheck(requirements, values, of: self) }
                 if let overtaken = check.overtaken {
                     // There are fewer of them now.
-                    drop(overtaken, upTo: values.pendingWrites.version, isChecked: true)
+                    if let error = drop(overtaken, upTo: values.pendingWrites.version, isChecked: true) {
+                        dropped.append(error)
+                    }
                     continue
                 }
+                let errors = exchange(&dropped, with: [])
+                for error in errors { report(error) }
                 // Observers and reporters that it calls may change values, which are checked then.
                 if end(check, since: version) { return }
             }
@@ -155,15 +162,18 @@ struct RequirementCheck {
         let visible = { (key: String) in pending.value(forKey: key, over: stored(key)) }
         for requirement in requirements {
             guard let key = requirement.allKeys.first(where: pending.contains) else { continue }
-            requirement.prepare(visible)
-            guard let error = requirement.error(of: visible) else { continue }
+            let used = isReplaced ? value : visible
+            requirement.prepare(used)
+            guard let error = requirement.error(of: used) else { continue }
             // Values that do not meet another requirement are not used.
-            let isUsable = requirements.connected(to: requirement)
-                .allSatisfy { other in
-                    other.prepare(stored)
-                    return other.error(of: stored) == nil
-                }
-            guard isUsable || isReplaced && requirement.error(of: value) != nil else { continue }
+            let isUsable =
+                isReplaced
+                || requirements.connected(to: requirement)
+                    .allSatisfy { other in
+                        other.prepare(stored)
+                        return other.error(of: stored) == nil
+                    }
+            guard isUsable else { continue }
             return UnmetWrites(
                 key: requirement.name(of: key),
                 keys: pending.keys(assignedWith: [key]),

@@ -230,8 +230,8 @@ extension SettingsEngine {
         // A body can run more than once.
         var deliveries: [StoreDelivery] = []
         defer { for delivery in deliveries { delivery.perform() } }
-        var (number, isDone): (UInt64?, Bool) = (nil, false)
-        defer { if let number { state.withLock { $0.held.endCommit(number, isDone: isDone) } } }
+        var number: UInt64?
+        defer { if let number { state.withLock { $0.held.endCommit(number) } } }
         let scope = TransactionScope()
         defer { scope.performPostponed() }
         var flush = PendingWrites.Flush()
@@ -260,7 +260,10 @@ extension SettingsEngine {
             return result
         }
         let result = try store.commit(isBlind: isBlind, body)
-        isDone = true
+        // Others may have stored all the changes first, so that the store has none to record.
+        if let number, let delivery = recordReassigned(where: { $0.isUnrecorded(number) }) {
+            deliveries.append(delivery)
+        }
         return result
     }
 
@@ -320,10 +323,18 @@ extension SettingsEngine {
         return state.withLock { state -> StoreDelivery? in
             state.held.noteReassigned(Dictionary(equal.map { ($0.key, $0.old) }) { _, last in last })
             guard !isRecorded, !state.held.reassigned.isEmpty else { return nil }
-            let visible = state.record(StoreCommit(changes: [], origin: .local))
-            if visible.isUnknown { self.invalidate() }
-            return self.checkedDelivery(of: visible.changes, .local, state)
+            return self.recordReassigned(&state)
         }
+    }
+
+    private func recordReassigned(where condition: (HeldValues) -> Bool) -> StoreDelivery? {
+        state.withLock { state in condition(state.held) ? self.recordReassigned(&state) : nil }
+    }
+
+    private func recordReassigned(_ state: inout State) -> StoreDelivery {
+        let visible = state.record(StoreCommit(changes: [], origin: .local))
+        if visible.isUnknown { invalidate() }
+        return checkedDelivery(of: visible.changes, .local, state)
     }
 
     private func keep(_ edits: some Collection<(key: String, value: StoredValue?)>) {
@@ -463,18 +474,26 @@ extension SettingsEngine {
     ///   - writes: The writes.
     ///   - version: The version of the newest ones to drop.
     ///   - isChecked: Whether the caller checks the requirements afterwards.
-    func drop(_ writes: UnmetWrites, upTo version: PendingWrites.Version, isChecked: Bool = false) {
+    ///
+    /// - Returns: The error, which a caller that checks the requirements reports afterwards.
+    @discardableResult
+    func drop(
+        _ writes: UnmetWrites,
+        upTo version: PendingWrites.Version,
+        isChecked: Bool = false
+    ) -> SettingsError? {
         let dropped = writes.keys.map { drop($0, upTo: version) }
         for case var delivery? in dropped {
             if isChecked { delivery.isCheckDue = false }
             delivery.perform()
         }
         // Another thread has dropped or saved the value otherwise.
-        guard case .some? = dropped.last else { return }
+        guard case .some? = dropped.last else { return nil }
         var error = writes.error
         error.key = writes.key
         error.consequence = "the assigned value is not saved, and the stored value remains as it is"
-        report(error)
+        if !isChecked { report(error) }
+        return error
     }
 }
 

@@ -263,6 +263,7 @@ extension SettingsEngine.State {
         let changes = commit.changes + (commit.origin == .local ? held.takeReassigned() : [])
         for change in changes {
             let key = change.key
+            if commit.origin == .external { held.noteChangeFromOutside(ofKey: key) }
             let old = value(forKey: key, over: change.old)
             let ended = pendingWrites.end(key, with: commit.origin)
             if held.record(change, commit.origin, seen: old) || ended != nil { visible.isUnknown = true }

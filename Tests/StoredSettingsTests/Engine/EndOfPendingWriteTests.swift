@@ -12,6 +12,7 @@ import Testing
 @Suite("The end of a pending write", .deadlockLimit)
 struct EndOfPendingWriteTests {
     private let reporter = RecordingReporter()
+    private let faults = Faults()
     private let full = SettingsError(.writeFailed, fact: "the disk is full")
 
     /// Records what is offered, under the lock.
@@ -177,5 +178,121 @@ struct EndOfPendingWriteTests {
         store.fail(with: nil)
         try await suite.synchronize()
         #expect(store.contents() == ["first": 1, "second": 1])
+    }
+
+    // MARK: Edits while the body of a transaction runs
+
+    private func withPool(_ body: (PoolSettings, FileStore, String) async throws -> Void) async throws {
+        try await withSettingsPath { path in
+            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+            try await pool.suite.transaction { values in
+                values[pool.$least] = 3
+                values[pool.$most] = 10
+            }
+            try await pool.suite.checkpoint()
+            try await body(pool, store, path)
+            await pool.suite.finish()
+        }
+    }
+
+    @Test(
+        "an older pending write does not replace an assigned value, when an edit stores the other values of the transaction first"
+    )
+    func editOfOtherValues() async throws {
+        try await withPool { pool, store, path in
+            faults.fail(.write, with: ENOSPC)
+            pool.least = 9
+            faults.stop()
+            #expect(pool.least == 9)
+            try await blocking {
+                try pool.suite.transaction { values in
+                    values[pool.$least] = 3
+                    values[pool.$most] = 4
+                    try path.replaceFile(with: #"{"least": 3, "most": 4}"#)
+                    // As any reader may do.
+                    store.lookAndWait()
+                }
+            }
+            #expect(pool.values == [3, 4])
+            try await pool.suite.synchronize()
+            #expect(store.contents() == ["least": 3, "most": 4])
+            #expect(pool.values == [3, 4])
+        }
+    }
+
+    @Test("an edit is a change for streams, when a transaction assigns the earlier value again meanwhile")
+    func editOfAssignedValue() async throws {
+        try await withPool { pool, store, path in
+            let log = OfferLog()
+            let subscription = pool.suite.engine.addSubscriber(log).id
+            defer { pool.suite.engine.removeSubscriber(subscription) }
+            try await blocking {
+                try pool.suite.transaction { values in
+                    values[pool.$least] = 3
+                    values[pool.$most] = 8
+                    try path.replaceFile(with: #"{"least": 2, "most": 10}"#)
+                    store.lookAndWait()
+                }
+            }
+            #expect(pool.values == [2, 8])
+            #expect(store.contents() == ["least": 2, "most": 8])
+            #expect(log.commits.all.flatMap(\.changes).filter { $0.key == "least" }.map(\.new) == [2])
+        }
+    }
+
+    /// A reporter that reads a setting.
+    private final class ReadingReporter: SettingsReporter {
+        let errors = CallLog<SettingsError>()
+        let read = Mutex<(@Sendable () -> Void)?>(nil)
+        let depth = Mutex((now: 0, most: 0))
+
+        func report(_ error: SettingsError) {
+            errors.add(error)
+            depth.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+            read.withLock(\.self)?()
+            depth.withLock { $0.now -= 1 }
+        }
+    }
+
+    @Test("a reporter that reads a setting is called for one dropped assignment after the other")
+    func readingReporter() async throws {
+        let reporter = ReadingReporter()
+        let store = FailingStore(["limit": 100])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let limit = Setting("limit", default: 100, suite: suite)
+        let settings = (0..<20).map { Setting("a\(10 + $0)", default: 0, suite: suite) }
+        for setting in settings {
+            SettingsCatalog(setting, limit).require("\(setting.key) is at most limit", setting, limit) { $0 <= $1 }
+        }
+        store.fail(with: full)
+        for setting in settings { setting.value = 50 }
+        reporter.read.withLock { $0 = { _ = limit.value } }
+        try CheckScope.run { try store.memory.commit { $0["limit"] = 10 } }
+        store.fail(with: nil)
+        try await suite.synchronize()
+        let dropped = { reporter.errors.all.filter { $0.code == .requirementNotMet }.compactMap(\.key) }
+        await eventually("all are reported") { dropped().count == settings.count }
+        #expect(dropped() == settings.map(\.key))
+        #expect(reporter.depth.withLock(\.most) <= 2)
+        reporter.read.withLock { $0 = nil }
+    }
+
+    @Test("a pending write is dropped if the values that are used because of another requirement do not admit it")
+    func notAdmitted() async throws {
+        let store = FailingStore(["least": 50, "most": 120, "limit": 1])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let least = Setting("least", default: 1, suite: suite)
+        let (most, limit) = (Setting("most", default: 10, suite: suite), Setting("limit", default: 100, suite: suite))
+        store.fail(with: full)
+        least.value = 120
+        let catalog = SettingsCatalog(least, most, limit)
+        catalog.require("least is at most most", least, most) { $0 <= $1 }
+        catalog.require("most is at most limit", most, limit) { $0 <= $1 }
+        #expect(least.value <= most.value && most.value <= limit.value)
+        store.fail(with: nil)
+        try await suite.synchronize()
+        #expect(least.value <= most.value && most.value <= limit.value)
+        #expect(reporter.errors.contains { $0.code == .requirementNotMet && $0.key == "least" })
     }
 }

@@ -125,7 +125,8 @@ extension FileStoreState {
         gap: StoreCommit.Gap? = nil
     ) {
         let changes = changes.allSatisfy { $0.old != $0.new } ? changes : changes.filter { $0.old != $0.new }
-        guard !changes.isEmpty || (gap != nil && isOpened) else { return }
+        // Also if an edit during a commit has stored the same values: the commit may have assigned others again.
+        guard !changes.isEmpty || origin == .local || (gap != nil && isOpened) else { return }
         if let contents {
             self.contents = StoreContents(contents)
         } else {
