@@ -35,6 +35,13 @@ struct SuitePlace: ToolPlace {
     ///
     /// - Throws: ``CommandFailure`` or ``SettingsError`` if there can be no such suite.
     init(_ word: String) throws {
+        // Swift replaces such bytes, so that the word would name another suite.
+        guard !word.isRepaired else {
+            throw CommandFailure.usage(
+                "the name of the suite is not text in UTF-8",
+                fix: "Use a path in UTF-8, such as that of a link"
+            )
+        }
         self.word = word
         guard word.contains("/") else {
             let directory = try SettingsLocation.directory(forSuite: word, in: .process).get()

@@ -112,10 +112,13 @@ extension SystemCalls {
         let isOwnerChanged = status.owner != model.owner
         let isGroupChanged = status.group != model.group
         var (current, mode) = (status.permissions, model.permissions & FileMode.all)
-        if isOwnerChanged || isGroupChanged, current & ~FileMode.owner != 0 {
+        let isListed = accessList(of: file) != nil
+        if isListed || (isOwnerChanged || isGroupChanged) && current & ~FileMode.owner != 0 {
             current &= FileMode.owner
             try setPermissions(current, of: file)
         }
+        // It may come from the directory. With the list, the mode would give permissions to the users that it names.
+        if isListed { removeAccessList(of: file) }
         // Otherwise the owner can use the new file as one of the other users.
         let isOwnerNeeded = (mode >> 6) & ~mode & 0o006 != 0
         if isOwnerChanged { _ = try mayGive(file, to: model.owner, status.group, isNeeded: isOwnerNeeded) }
@@ -123,13 +126,7 @@ extension SystemCalls {
             // Members of the lost group count as other users now. They must not gain permissions.
             mode &= ~FileMode.group & ~(~(mode >> 3) & FileMode.others)
         }
-        guard current != mode else { return }
-        if accessList(of: file) != nil {
-            // It comes from the directory, and the mode would give permissions to the users that it names.
-            try setPermissions(mode & FileMode.owner, of: file)
-            removeAccessList(of: file)
-        }
-        try setPermissions(mode, of: file)
+        if current != mode { try setPermissions(mode, of: file) }
     }
 
     /// The result of removing permissions from a file.
@@ -148,7 +145,8 @@ extension SystemCalls {
     func narrowPermissions(of file: FileHandle, to model: FileStatus) throws(SystemError) -> Narrowing {
         let status = try status(of: file)
         let mode = status.narrowed(to: model).permissions
-        let isListed = accessList(of: file)?.permissions(ofOthersThan: []) ?? 0 != 0
+        // A list can give permissions to users that it names, or hide the mode by a denial.
+        let isListed = accessList(of: file) != nil
         guard mode != status.permissions || isListed else { return .none }
         do {
             if isListed {
@@ -201,7 +199,7 @@ extension FileStatus {
     static let newFileMode: FileMode = 0o600
 
     /// The status without the permissions that a model does not have, except for those of the owner to read and write.
-    func narrowed(to model: FileStatus) -> FileStatus {
+    package func narrowed(to model: FileStatus) -> FileStatus {
         var status = self
         status.mode &= ~0o7777 | model.writableByOwner.permissions
         if group != model.group {

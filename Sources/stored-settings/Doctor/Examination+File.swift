@@ -74,7 +74,10 @@ extension Examination {
     }
 
     /// Finds a file that is mounted for reading only; that of its directory is a finding already.
-    private mutating func examineMount(_ path: FilePath) {
+    mutating func examineMount(
+        _ path: FilePath,
+        _ consequence: String = "checkpoints fail, and values are stored only in the journal"
+    ) {
         do {
             try system.checkWritable(path)
         } catch {
@@ -86,7 +89,7 @@ extension Examination {
                     .disk,
                     path,
                     "the file itself is mounted for reading only",
-                    consequence: "checkpoints fail, and values are stored only in the journal",
+                    consequence: consequence,
                     remedy: "mount the file for writing, or mount its directory instead",
                     code: .readOnly
                 )
@@ -135,9 +138,6 @@ extension Examination {
     private mutating func examineAccessList(_ directory: SettingsDirectory, _ path: FilePath) {
         let list = system.accessList(at: directory.name, in: directory.handle)
         guard let list, list.deniesAccess || list.permissions(ofOthersThan: []) != 0 else { return }
-        let rest =
-            "and that of the directory for new files, if it has one (setfacl -k); then "
-            + "share the file with a group instead, if that is needed (chgrp, chmod 660)"
         add(
             Finding(
                 .permissions,
@@ -146,10 +146,8 @@ extension Examination {
                 consequence: list.deniesAccess
                     ? "a checkpoint replaces the file without it, and what it denies to one user, the group and all others lose, too"
                     : "a checkpoint replaces the file without it, and the users and groups that it names lose access",
-                // Without the list, those to whom it denies access would be members of the group, or others.
-                remedy: list.deniesAccess
-                    ? "remove the list and the permissions of all others (setfacl -b -m g::-,o::-), " + rest
-                    : "remove the list (setfacl -b) " + rest
+                // No command: without the list, those to whom it denies access would be members of the group, or others.
+                remedy: "store the settings in a directory that a group of their users shares, and use no lists"
             )
         )
     }
@@ -278,8 +276,17 @@ extension Examination {
             try compare(copy, with: settings?.status, in: directory)
             let bytes = try system.contents(of: copy, limit: SettingsFile.longestFile)
             let text = try SettingsFileText(bytes, .strict)
-            if text.isCopy { return text }
-            add(Finding(.copy, SettingsError.foreignSibling(path)))
+            guard !text.isCopy else { return text }
+            add(
+                Finding(
+                    .copy,
+                    path,
+                    "another program has written or changed it",
+                    consequence: "its values are used while the settings file cannot be read",
+                    remedy: "when the settings file can be read, move it away: the next checkpoint writes it again"
+                )
+            )
+            return text
         } catch is JSONSyntaxError {
             add(
                 Finding(

@@ -44,17 +44,22 @@ extension Examination {
         if settings.owner == status.owner, status.permissions & FileMode.ownerAccess != FileMode.ownerAccess {
             (users, remedy) = ("its owner", "run chmod u+rw \(path)")
         } else if settings.owner != status.owner, settings.owner != 0, !status.isOpenToMembers(of: settings.group) {
-            (users, remedy) = ("user \(settings.owner)", "run chown \(settings.owner) \(path)")
+            (users, remedy) = (
+                "user \(settings.owner)", "as root, run doctor --repair: a checkpoint gives it that owner"
+            )
         } else if settings.isSharedWithGroup, !status.isSharedWithGroup || status.group != settings.group {
-            let owner = "user \(status.owner)"
-            (users, remedy) = ("group \(settings.group)", "as \(owner), change a value: the next checkpoint shares it")
+            let owner = "user \(status.owner), if it is a member of the group"
+            (users, remedy) = (
+                "group \(settings.group)", "as root or as \(owner), change a value: a checkpoint shares it"
+            )
         } else {
             do {
                 try system.checkWritable(path)
             } catch  where error.number == Errno.permissionDenied {
                 add(Finding(.permissions, error, at: path))
             } catch {
-                // What is mounted for reading only, or has an attribute, is a finding of its own.
+                // What has an attribute is a finding of its own.
+                examineMount(path, "no value can be stored")
             }
             return
         }

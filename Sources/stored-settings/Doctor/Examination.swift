@@ -129,14 +129,14 @@ struct Examination {
     /// the directory, which can then not use it.
     mutating func compare(_ file: FileHandle, with settings: FileStatus?, in directory: SettingsDirectory) throws {
         let (status, path) = (try system.status(of: file), file.path)
-        if settings != nil, system.accessList(of: file)?.permissions(ofOthersThan: [0, status.owner]) ?? 0 != 0 {
+        if settings != nil, system.accessList(of: file) != nil {
             add(
                 Finding(
                     .permissions,
                     path,
                     "it has an access control list",
-                    consequence: "the users and groups that it names can read or change values through it",
-                    remedy: "run setfacl -b \(path)",
+                    consequence: "users can read or change values through it that cannot read the settings file",
+                    remedy: Self.checkpointRemedy,
                     code: .untrustedFile,
                     repair: .checkpoint
                 )
@@ -160,8 +160,7 @@ struct Examination {
                     "other users have permissions for it (\(status.permissions.octal)) that they do not have for the "
                         + "settings file (\(settings.permissions.octal))",
                     consequence: "they can read or change values through it",
-                    // The owner of the settings file can use it even if it is read-only.
-                    remedy: "run chmod \((status.permissions & settings.permissions | 0o600).octal) \(path)",
+                    remedy: Self.checkpointRemedy,
                     code: .untrustedFile,
                     repair: .checkpoint
                 )
@@ -175,7 +174,7 @@ struct Examination {
                     path,
                     "its group (\(status.group)) is another one than that of the settings file (\(settings.group))",
                     consequence: "the members of that group can read or change values through it",
-                    remedy: "run chgrp \(settings.group) \(path)",
+                    remedy: Self.checkpointRemedy,
                     code: .untrustedFile,
                     repair: .checkpoint
                 )
@@ -191,7 +190,9 @@ struct Examination {
                     path,
                     "it belongs to user \(status.owner), and its directory to user \(directory.owner)",
                     consequence: "programs of user \(directory.owner) may not be able to change it",
-                    remedy: "if they are to change it, run chown \(directory.owner):\(directory.group) \(path)",
+                    remedy:
+                        "if they are to change it, run the programs as one user, or store the settings in a directory that a group of both "
+                        + "users shares",
                     code: .untrustedFile
                 )
             )
@@ -202,6 +203,10 @@ struct Examination {
 // MARK: - The directory
 
 extension Examination {
+    /// The remedy for a file that a checkpoint gives the access that the settings file has.
+    static let checkpointRemedy =
+        "change a value, or run doctor --repair: a checkpoint gives it the access of the settings file"
+
     /// A remedy that takes no access from a program.
     static let safePlace = """
         store the settings in a directory that only their user, or a group that shares them, can write to, or trust these users
@@ -239,7 +244,8 @@ extension Examination {
                         consequence:
                             "checkpoints of members that do not own the settings file fail, and their values are stored only in "
                             + "the journal",
-                        remedy: "run chmod -t \(path)",
+                        remedy:
+                            "if the group is to share the settings, store them in a directory without the sticky bit",
                         code: .readOnly
                     )
                 )

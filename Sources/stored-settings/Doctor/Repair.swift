@@ -56,7 +56,7 @@ struct Repair {
     func restore() throws -> [String] {
         let directory = try directory()
         let copy = try readCopy(in: directory)
-        let broken = try directory.status()
+        let (broken, access) = (try directory.status(), try copyAccess(in: directory))
         let kept = try keepBroken(in: directory)
         var replaced: [String] = []
         do {
@@ -65,7 +65,7 @@ struct Repair {
             guard try directory.status() != nil else {
                 throw CommandFailure(CommandExit.input, "the last good copy was not used")
             }
-            try giveAccess(of: broken, to: directory)
+            try giveAccess(of: broken, within: access, to: directory)
         } catch {
             guard let kept else { throw error }
             let failure = CommandFailure(error)
@@ -87,12 +87,18 @@ struct Repair {
         return done
     }
 
-    /// Gives the new settings file the owner and the mode of the broken one.
-    private func giveAccess(of broken: FileStatus?, to directory: SettingsDirectory) throws {
+    /// Gives the new settings file the owner and the mode of the broken one, without permissions that the copy does not have: what
+    /// has broken the file may have created it with others.
+    private func giveAccess(of broken: FileStatus?, within copy: FileStatus?, to directory: SettingsDirectory) throws {
         // Another user must not have put a file of root in its place.
         guard let broken, broken.isRegular, let file = try directory.openSibling(directory.name, OpenFlags.readOnly)
         else { return }
-        try system.copyPermissions(of: broken, to: file)
+        try system.copyPermissions(of: copy.map(broken.narrowed) ?? broken, to: file)
+    }
+
+    private func copyAccess(in directory: SettingsDirectory) throws -> FileStatus? {
+        let name = directory.name.adding(SettingsFile.lastGoodSuffix)
+        return try system.linkStatus(at: name, in: directory.handle)
     }
 
     private func readCopy(in directory: SettingsDirectory) throws -> SettingsFileText? {

@@ -131,6 +131,26 @@ struct FileStorePermissionTests {
         }
     }
 
+    @Test("a list of the journal that denies one user access hides no permissions of all others")
+    func denyingListOfJournal() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = makeStore(path)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            guard try CLibrary.deny(5_555, isGroup: false, at: path + ".journal") else { return }
+            #expect(try (path + ".journal").filePermissions == 0o664)
+            let inode = try (path + ".journal").inode
+            try store.commit { $0["a"] = 2 }
+            try store.checkpoint()
+            try store.commit { $0["a"] = 3 }
+            #expect(!CLibrary.hasAccessList(at: path + ".journal"))
+            #expect(try (path + ".journal").filePermissions == 0o600)
+            // Others may have the old one open.
+            #expect(try (path + ".journal").inode != inode)
+        }
+    }
+
     @Test("a user that an access control list of the journal names reads no value that is set after a checkpoint")
     func listedJournal() async throws {
         try await withTemporaryDirectory { directory in
