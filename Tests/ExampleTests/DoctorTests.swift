@@ -481,6 +481,25 @@ struct DoctorTests {
         }
     }
 
+    @Test(
+        "a restore gives the values to the owner of the copy, not to the user that owns the broken file",
+        .enabled(if: geteuid() == 0, "only root can do either"),
+        arguments: [0, 12_345] as [uid_t]
+    )
+    func foreignBrokenFile(owner: uid_t) async throws {
+        try await withSuite { home, file in
+            for suffix in ["", ".journal", ".last-good", ".lock"] { chown(file + suffix, 12_344, 12_344) }
+            chown(home + "/acme", 12_344, 12_344)
+            try file.overwriteFile(with: "{")
+            #expect(chown(file, owner, gid_t(owner)) == 0 && chmod(file, 0o644) == 0)
+            _ = try await doctor(["acme", "--restore"], home: home)
+            #expect(try await value(home) == "\(secretPort)")
+            let attributes = try FileManager.default.attributesOfItem(atPath: file)
+            #expect(attributes[.ownerAccountID] as? Int == 12_344)
+            #expect(try file.filePermissions == 0o600)
+        }
+    }
+
     @Test("a name that is not UTF-8 is refused, because it would be that of another suite")
     func foreignName() async throws {
         try await withSuite { home, _ in

@@ -45,7 +45,7 @@ extension Examination {
             (users, remedy) = ("its owner", "run chmod u+rw \(path)")
         } else if settings.owner != status.owner, settings.owner != 0, !status.isOpenToMembers(of: settings.group) {
             (users, remedy) = (
-                "user \(settings.owner)", "as root, run doctor --repair: a checkpoint gives it that owner"
+                "user \(settings.owner)", "as root, change a value: a checkpoint gives it that owner"
             )
         } else if settings.isSharedWithGroup, !status.isSharedWithGroup || status.group != settings.group {
             let owner = "user \(status.owner), if it is a member of the group"

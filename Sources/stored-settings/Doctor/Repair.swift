@@ -87,13 +87,15 @@ struct Repair {
         return done
     }
 
-    /// Gives the new settings file the owner and the mode of the broken one, without permissions that the copy does not have: what
-    /// has broken the file may have created it with others.
+    /// Gives the new settings file the owner and the mode of the broken one, if the copy has that owner and no fewer permissions, and
+    /// otherwise those of the copy: what has broken the file may have created it for other users.
     private func giveAccess(of broken: FileStatus?, within copy: FileStatus?, to directory: SettingsDirectory) throws {
         // Another user must not have put a file of root in its place.
         guard let broken, broken.isRegular, let file = try directory.openSibling(directory.name, OpenFlags.readOnly)
         else { return }
-        try system.copyPermissions(of: copy.map(broken.narrowed) ?? broken, to: file)
+        var model = broken
+        if let copy { model = copy.owner == broken.owner ? broken.narrowed(to: copy) : copy }
+        try system.copyPermissions(of: model, to: file)
     }
 
     private func copyAccess(in directory: SettingsDirectory) throws -> FileStatus? {
