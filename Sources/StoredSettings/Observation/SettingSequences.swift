@@ -133,7 +133,11 @@ extension Setting {
             return (EngineSubscription(subscriber, engine, id: id), value)
         }
         let known = KnownValues(storedKeys)
-        let subscription = EngineSubscription(makeSubscriber { known.change($0) }, to: engine, forKeys: storedKeys.all)
+        let subscription = EngineSubscription(
+            makeSubscriber { known.change($0) },
+            to: engine,
+            forKeys: storedKeys.all
+        )
         return (subscription, known.begin(with: engine.contents()))
     }
 

@@ -267,7 +267,8 @@ package struct AccessList: Sendable {
 
     /// Whether a user or a group of the list may not read the file, or a user not what the owning group may.
     package var deniesAccess: Bool {
-        leastPermissions(ofUsersAlone: false) & 4 == 0 || groupPermissions & ~leastPermissions(ofUsersAlone: true) != 0
+        leastPermissions(ofUsersAlone: false) & 4 == 0
+            || groupPermissions & ~leastPermissions(ofUsersAlone: true) != 0
     }
 
     /// What groups of the list other than one, and its users other than some, may do.
