@@ -26,10 +26,10 @@ struct HeldValues {
     private var commits: UInt64 = 0
     /// Whether the current commit checks the requirements, and no other check has ended since it began.
     private var isCommitChecked = false
-    /// The stored values that the current commit assigns again, although others are used instead of them.
+    /// The stored values that the current commit assigns again. Pending writes, or values in use instead of them, end with it.
     private(set) var reassigned: [String: StoredValue?] = [:]
-    /// The keys that others have changed since the current commit began.
-    private var changedMeanwhile: Set<String> = []
+    /// The keys that others have changed since the current commit began; `nil` without one.
+    private var changedMeanwhile: Set<String>?
     /// The errors that were reported, by the requirement.
     private var reports: [Requirement.ID: SettingsError] = [:]
 
@@ -83,7 +83,7 @@ struct HeldValues {
     /// The record of another commit must not use what a failed one has noted.
     mutating func endCommit(_ commit: UInt64) {
         guard commit == commits else { return }
-        (isCommitChecked, reassigned) = (false, [:])
+        (isCommitChecked, reassigned, changedMeanwhile) = (false, [:], nil)
     }
 
     /// Notes that a value has become visible that was never checked together with the others.
@@ -98,12 +98,12 @@ struct HeldValues {
     /// For the store, they do not change. So the record of the commit does not contain them.
     mutating func noteReassigned(_ values: [String: StoredValue?]) {
         // A newer value from outside remains stored.
-        reassigned = values.filter { !changedMeanwhile.contains($0.key) }
+        reassigned = values.filter { changedMeanwhile?.contains($0.key) != true }
     }
 
     /// Notes that others have changed a value, which the current commit does not assign again then.
     mutating func noteChangeFromOutside(ofKey key: String) {
-        changedMeanwhile.insert(key)
+        changedMeanwhile?.insert(key)
         reassigned[key] = nil
     }
 

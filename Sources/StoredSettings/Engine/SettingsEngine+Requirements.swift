@@ -45,7 +45,7 @@ extension SettingsEngine {
     ///
     /// It runs code of the user, so the caller holds no lock.
     func checkRequirements() {
-        // A reporter that reads a setting begins a check, so none is called before the last write is dropped.
+        // A reporter that reads a setting begins a check if one is due, so none is called before this one has ended.
         var dropped: [SettingsError] = []
         defer { for error in dropped { report(error) } }
         var attempts = 0
@@ -64,8 +64,6 @@ extension SettingsEngine {
                     }
                     continue
                 }
-                let errors = exchange(&dropped, with: [])
-                for error in errors { report(error) }
                 // Observers and reporters that it calls may change values, which are checked then.
                 if end(check, since: version) { return }
             }
@@ -155,7 +153,7 @@ struct RequirementCheck {
         overtaken = overtakenWrites(requirements, isReplaced: true)
     }
 
-    // If values were replaced, a requirement that is still not met can be met by no others.
+    /// Finds the writes of one assignment to drop; after values were replaced, those of a requirement that is still not met.
     private func overtakenWrites(_ requirements: [Requirement], isReplaced: Bool) -> UnmetWrites? {
         let checked = held.checked
         let stored = { (key: String) in checked[key] ?? self.stored[key] }

@@ -319,10 +319,11 @@ extension SettingsEngine {
         let isEqual = { (edit: StoreChange) in
             PendingWrites.change(ofKey: edit.key, from: edit.old, to: edit.new) == nil
         }
-        let (equal, isRecorded) = (transaction.edited.filter(isEqual), !transaction.edited.allSatisfy(isEqual))
+        let edited = transaction.edited
+        let equal = edited.filter(isEqual)
         return state.withLock { state -> StoreDelivery? in
             state.held.noteReassigned(Dictionary(equal.map { ($0.key, $0.old) }) { _, last in last })
-            guard !isRecorded, !state.held.reassigned.isEmpty else { return nil }
+            guard equal.count == edited.count, !state.held.reassigned.isEmpty else { return nil }
             return self.recordReassigned(&state)
         }
     }
@@ -436,7 +437,8 @@ extension SettingsEngine {
                     let keys = pending.keys(assignedWith: [key])
                     group.subtract(keys)
                     let reason = error.key.flatMap { keys.contains($0) ? nil : SettingsError(rejectedWith: $0) }
-                    drop(UnmetWrites(key: keys.last, keys: keys, error: reason ?? error), upTo: pending.version)
+                    let writes = UnmetWrites(key: keys.last, keys: keys, error: reason ?? error)
+                    if let error = drop(writes, upTo: pending.version) { report(error) }
                 }
             } catch {
                 // It may be saved later, like the others.
@@ -468,15 +470,13 @@ extension SettingsEngine {
         return CheckScope.run { requirements.allSatisfy { $0.error(of: values) == nil } }
     }
 
-    /// Drops pending writes, unless they are newer than a version, and reports that.
+    /// Drops pending writes, unless they are newer than a version.
     ///
     /// - Parameters:
     ///   - writes: The writes.
     ///   - version: The version of the newest ones to drop.
     ///   - isChecked: Whether the caller checks the requirements afterwards.
-    ///
-    /// - Returns: The error, which a caller that checks the requirements reports afterwards.
-    @discardableResult
+    /// - Returns: The error to report; `nil` if another thread has dropped or saved the writes otherwise.
     func drop(
         _ writes: UnmetWrites,
         upTo version: PendingWrites.Version,
@@ -487,12 +487,10 @@ extension SettingsEngine {
             if isChecked { delivery.isCheckDue = false }
             delivery.perform()
         }
-        // Another thread has dropped or saved the value otherwise.
         guard case .some? = dropped.last else { return nil }
         var error = writes.error
         error.key = writes.key
         error.consequence = "the assigned value is not saved, and the stored value remains as it is"
-        if !isChecked { report(error) }
         return error
     }
 }

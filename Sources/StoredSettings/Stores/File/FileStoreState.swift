@@ -125,7 +125,7 @@ extension FileStoreState {
         gap: StoreCommit.Gap? = nil
     ) {
         let changes = changes.allSatisfy { $0.old != $0.new } ? changes : changes.filter { $0.old != $0.new }
-        // Also if an edit during a commit has stored the same values: the commit may have assigned others again.
+        // A commit whose changes an edit has stored first is recorded all the same: it may have assigned other values again.
         guard !changes.isEmpty || origin == .local || (gap != nil && isOpened) else { return }
         if let contents {
             self.contents = StoreContents(contents)
