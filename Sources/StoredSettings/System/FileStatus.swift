@@ -107,7 +107,10 @@ extension SystemCalls {
     /// group permissions.
     /// So users without access to the other file never have access to this one: while owner and group change, only the
     /// owner has access, and the mode is set last.
-    package func copyPermissions(of model: FileStatus, to file: FileHandle) throws(SystemError) {
+    ///
+    /// - Returns: Whether the file had an access control list, through which others may have opened it.
+    @discardableResult
+    package func copyPermissions(of model: FileStatus, to file: FileHandle) throws(SystemError) -> Bool {
         let status = try status(of: file)
         let isOwnerChanged = status.owner != model.owner
         let isGroupChanged = status.group != model.group
@@ -127,6 +130,7 @@ extension SystemCalls {
             mode &= ~FileMode.group & ~(~(mode >> 3) & FileMode.others)
         }
         if current != mode { try setPermissions(mode, of: file) }
+        return isListed
     }
 
     /// The result of removing permissions from a file.
@@ -332,7 +336,7 @@ extension SystemCalls {
     /// replaced.
     ///
     /// With a list, the mode contains a mask in place of the permissions of the group: the most that the group and the users and
-    /// groups of the list may do. Nobody may gain permissions, so the group and all others keep those that every user of the list
+    /// groups of the list may do. No user may gain permissions, so the group and all others keep those that every user of the list
     /// has, too.
     static func withoutList(_ status: FileStatus, _ list: () -> AccessList?) -> FileStatus {
         guard status.isRegular, status.mode & ~FileMode.owner & FileMode.all != 0, let list = list() else {

@@ -56,16 +56,16 @@ struct Repair {
     func restore() throws -> [String] {
         let directory = try directory()
         let copy = try readCopy(in: directory)
-        let (broken, access) = (try directory.status(), try copyAccess(in: directory))
+        let broken = try directory.status()
         let kept = try keepBroken(in: directory)
         var replaced: [String] = []
         do {
-            replaced = try replaceUnusableValues(of: copy)
+            replaced = try replaceUnusableValues(of: copy?.text)
             try place.suite.checkpoint()
             guard try directory.status() != nil else {
                 throw CommandFailure(CommandExit.input, "the last good copy was not used")
             }
-            try giveAccess(of: broken, within: access, to: directory)
+            try giveAccess(of: broken, within: copy?.status, to: directory)
         } catch {
             guard let kept else { throw error }
             let failure = CommandFailure(error)
@@ -98,15 +98,11 @@ struct Repair {
         try system.copyPermissions(of: model, to: file)
     }
 
-    private func copyAccess(in directory: SettingsDirectory) throws -> FileStatus? {
+    private func readCopy(in directory: SettingsDirectory) throws -> (text: SettingsFileText, status: FileStatus)? {
         let name = directory.name.adding(SettingsFile.lastGoodSuffix)
-        return try system.linkStatus(at: name, in: directory.handle)
-    }
-
-    private func readCopy(in directory: SettingsDirectory) throws -> SettingsFileText? {
-        let name = directory.name.adding(SettingsFile.lastGoodSuffix)
-        return try directory.openSibling(name, OpenFlags.readOnly)
-            .map { try SettingsFileText(system.contents(of: $0, limit: SettingsFile.longestFile), .strict) }
+        guard let copy = try directory.openSibling(name, OpenFlags.readOnly) else { return nil }
+        let bytes = try system.contents(of: copy, limit: SettingsFile.longestFile)
+        return (try SettingsFileText(bytes, .strict), try system.status(of: copy))
     }
 
     /// Stores the last good values in place of unusable ones, and returns their keys.

@@ -73,7 +73,7 @@ struct FileStorePermissionTests {
 
     #if os(Linux)
     @Test(
-        "an access control list gives nobody more access: not the file's group, and no user that the directory's list names"
+        "an access control list gives no user more access: not the file's group, and no user that the directory's list names"
     )
     func accessLists() async throws {
         try await withTemporaryDirectory { directory in

@@ -560,11 +560,11 @@ extension Journal {
     /// - Parameter model: The settings file.
     /// - Throws: ``SystemError`` if the change fails although this user may make it.
     func copyPermissions(of model: FileStatus) throws(SystemError) {
-        let (old, isListed) = (try system.status(of: file), system.accessList(of: file) != nil)
+        let old = try system.status(of: file)
         do {
-            try system.copyPermissions(of: model.writableByOwner, to: file)
+            let wasListed = try system.copyPermissions(of: model.writableByOwner, to: file)
             let new = try system.status(of: file)
-            if isListed || old.allowsMore(than: new) { noteExposure() }
+            if wasListed || old.allowsMore(than: new) { noteExposure() }
         } catch {
             // The owner of the journal does so with their next checkpoint.
             guard error.number == Errno.notPermitted else { throw error }
