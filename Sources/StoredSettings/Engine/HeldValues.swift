@@ -26,7 +26,7 @@ struct HeldValues {
     private var commits: UInt64 = 0
     /// Whether the current commit checks the requirements, and no other check has ended since it began.
     private var isCommitChecked = false
-    /// The stored values that the current commit assigns again. Pending writes, or values in use instead of them, end with it.
+    /// The stored values that the current commit assigns again, so that pending writes and values in use instead of them end.
     private(set) var reassigned: [String: StoredValue?] = [:]
     /// The keys that others have changed since the current commit began; `nil` without one.
     private var changedMeanwhile: Set<String>?
