@@ -15,6 +15,18 @@ struct HeldValues {
         var isChecked: Bool
     }
 
+    /// What a commit has noted for its record.
+    struct Commit {
+        /// The thread that makes the commit.
+        fileprivate let thread = SystemCalls.currentThread()
+        /// Whether it checks the requirements, and no other check has ended since it began.
+        fileprivate(set) var isChecked: Bool
+        /// The stored values that it assigns again, as changes from each value to itself.
+        fileprivate(set) var reassigned: [StoreChange] = []
+        /// The keys that others have changed since it began.
+        fileprivate var changedMeanwhile: Set<String> = []
+    }
+
     private(set) var entries: [String: Entry] = [:]
     /// The keys of all requirements.
     private(set) var restricted: Set<String> = []
@@ -22,14 +34,8 @@ struct HeldValues {
     private(set) var version: UInt64 = 0
     /// Whether the requirements have to be checked.
     private(set) var isCheckDue = false
-    /// The number of commits that have begun.
-    private var commits: UInt64 = 0
-    /// Whether the current commit checks the requirements, and no other check has ended since it began.
-    private var isCommitChecked = false
-    /// The stored values that the current commit assigns again, so that pending writes and values in use instead of them end.
-    private(set) var reassigned: [String: StoredValue?] = [:]
-    /// The keys that others have changed since the current commit began; `nil` without one.
-    private var changedMeanwhile: Set<String>?
+    /// The commit whose body has begun last, until its record or its failure.
+    private var commit: Commit?
     /// The errors that were reported, by the requirement.
     private var reports: [Requirement.ID: SettingsError] = [:]
 
@@ -60,30 +66,23 @@ struct HeldValues {
 
     /// Notes that a value of this process has changed, which may meet a requirement that was not met before.
     ///
-    /// - Parameter isAnyPending: Whether the value of a requirement is a pending write.
-    mutating func noteLocalChange(besidePending isAnyPending: Bool) {
+    /// - Parameters:
+    ///   - isChecked: Whether the change was checked together with all other values.
+    ///   - isAnyPending: Whether the value of a requirement is a pending write.
+    mutating func noteLocalChange(isChecked: Bool, besidePending isAnyPending: Bool) {
         version += 1
-        if !isCommitChecked || isAnyPending || !entries.isEmpty || !reports.isEmpty { isCheckDue = true }
+        if !isChecked || isAnyPending || !entries.isEmpty || !reports.isEmpty { isCheckDue = true }
     }
 
-    /// - Returns: The number of the commit.
-    mutating func beginCommit(isChecked: Bool) -> UInt64 {
-        commits += 1
-        (isCommitChecked, reassigned, changedMeanwhile) = (isChecked, [:], [])
-        return commits
-    }
+    /// Begins a commit of the current thread.
+    mutating func beginCommit(isChecked: Bool) { commit = Commit(isChecked: isChecked) }
 
-    /// Ends the check of the current commit, when it is recorded.
-    mutating func endCheckedCommit() {
-        isCommitChecked = false
-    }
-
-    /// Ends a commit that has begun, unless another one has begun since.
+    /// Ends the commit of the current thread, which is recorded now or has failed.
     ///
-    /// The record of another commit must not use what a failed one has noted.
-    mutating func endCommit(_ commit: UInt64) {
-        guard commit == commits else { return }
-        (isCommitChecked, reassigned, changedMeanwhile) = (false, [:], nil)
+    /// - Returns: The commit; `nil` if the thread makes none, or it was recorded already.
+    mutating func endCommit() -> Commit? {
+        // What a commit has noted must not be part of another record.
+        commit?.thread == SystemCalls.currentThread() ? commit.take() : nil
     }
 
     /// Notes that a value has become visible that was never checked together with the others.
@@ -93,27 +92,20 @@ struct HeldValues {
         if !restricted.isDisjoint(with: keys) { (version, isCheckDue) = (version + 1, true) }
     }
 
-    /// Notes the stored values that the current commit assigns again.
+    /// Notes the stored values that the current commit assigns again, which the store does not record as changes.
     ///
-    /// For the store, they do not change. So the record of the commit does not contain them.
-    mutating func noteReassigned(_ values: [String: StoredValue?]) {
+    /// Their pending writes end with the commit, and they are used from then on.
+    mutating func noteReassigned(_ changes: [StoreChange]) {
         // A newer value from outside remains stored.
-        reassigned = values.filter { changedMeanwhile?.contains($0.key) != true }
+        let others = commit?.changedMeanwhile ?? []
+        commit?.reassigned = changes.filter { !others.contains($0.key) }
+            .map { StoreChange(key: $0.key, old: $0.old, new: $0.old) }
     }
 
     /// Notes that others have changed a value, which the current commit does not assign again then.
     mutating func noteChangeFromOutside(ofKey key: String) {
-        changedMeanwhile?.insert(key)
-        reassigned[key] = nil
-    }
-
-    /// Whether the store has recorded nothing for a commit that has noted values.
-    func isUnrecorded(_ commit: UInt64) -> Bool { commit == commits && !reassigned.isEmpty }
-
-    /// The stored values that the current commit assigns again, as changes from each value to itself.
-    mutating func takeReassigned() -> [StoreChange] {
-        defer { reassigned = [:] }
-        return reassigned.map { StoreChange(key: $0, old: $1, new: $1) }
+        commit?.changedMeanwhile.insert(key)
+        commit?.reassigned.removeAll { $0.key == key }
     }
 
     /// Uses the new value of this process, and holds one from outside.
@@ -150,7 +142,7 @@ struct HeldValues {
         entries = used.mapValues { Entry(used: $0, isChecked: true) }
         (version, isCheckDue) = (version + 1, false)
         // The current commit was checked with values that may have changed before this check.
-        isCommitChecked = false
+        commit?.isChecked = false
         let new = errors.filter { reports[$0.key] == nil }
         let settled = reports.filter { errors[$0.key] == nil }
         reports = reports.filter { errors[$0.key] != nil }.merging(new) { first, _ in first }

@@ -227,11 +227,7 @@ extension SettingsEngine {
         mayEnd: Bool,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
-        // A body can run more than once.
-        var deliveries: [StoreDelivery] = []
-        defer { for delivery in deliveries { delivery.perform() } }
-        var number: UInt64?
-        defer { if let number { state.withLock { $0.held.endCommit(number) } } }
+        defer { state.withLock { _ = $0.held.endCommit() } }
         let scope = TransactionScope()
         defer { scope.performPostponed() }
         var flush = PendingWrites.Flush()
@@ -239,7 +235,7 @@ extension SettingsEngine {
             let (restricted, isChecked) = (restrictedKeys, hasRequirements && !isBlind)
             // The store has read the commits of other processes, so the writes that are still pending are newer.
             flush = state.withLock { state in
-                number = state.held.beginCommit(isChecked: isChecked)
+                state.held.beginCommit(isChecked: isChecked)
                 return state.pendingWrites.beginFlush(of: keys, except: isBlind ? restricted : [])
             }
             if scope.run({ !areRequirementsMet(by: flush, over: transaction) }) {
@@ -256,15 +252,15 @@ extension SettingsEngine {
                 if mayEnd { throw UncheckedChangeError() }
                 throw SettingsError.uncheckedChanges
             }
-            if let delivery = useReassigned(in: transaction, flush) { deliveries.append(delivery) }
+            if hasRequirements || !flush.entries.isEmpty {
+                let equal = transaction.edited.filter {
+                    PendingWrites.change(ofKey: $0.key, from: $0.old, to: $0.new) == nil
+                }
+                state.withLock { $0.held.noteReassigned(equal) }
+            }
             return result
         }
-        let result = try store.commit(isBlind: isBlind, body)
-        // Others may have stored all the changes first, so that the store has none to record.
-        if let number, let delivery = recordReassigned(where: { $0.isUnrecorded(number) }) {
-            deliveries.append(delivery)
-        }
-        return result
+        return try store.commit(isBlind: isBlind, body)
     }
 
     /// Whether there are pending writes that a commit can save.
@@ -305,37 +301,6 @@ extension SettingsEngine {
                 return self.checkedDelivery(of: changes, .external, state)
             }
         }
-    }
-
-    /// Records the stored values that a commit assigns again: their pending writes end, and they are used if others were used because of
-    /// a requirement.
-    ///
-    /// - Parameters:
-    ///   - transaction: The transaction after its body.
-    ///   - flush: The pending writes that it saves, which readers have seen.
-    /// - Returns: What subscribers receive; `nil` if the record of the commit is to do this, because it has other changes.
-    private func useReassigned(in transaction: StoreTransaction, _ flush: PendingWrites.Flush) -> StoreDelivery? {
-        guard hasRequirements || !flush.entries.isEmpty else { return nil }
-        let isEqual = { (edit: StoreChange) in
-            PendingWrites.change(ofKey: edit.key, from: edit.old, to: edit.new) == nil
-        }
-        let edited = transaction.edited
-        let equal = edited.filter(isEqual)
-        return state.withLock { state -> StoreDelivery? in
-            state.held.noteReassigned(Dictionary(equal.map { ($0.key, $0.old) }) { _, last in last })
-            guard equal.count == edited.count, !state.held.reassigned.isEmpty else { return nil }
-            return self.recordReassigned(&state)
-        }
-    }
-
-    private func recordReassigned(where condition: (HeldValues) -> Bool) -> StoreDelivery? {
-        state.withLock { state in condition(state.held) ? self.recordReassigned(&state) : nil }
-    }
-
-    private func recordReassigned(_ state: inout State) -> StoreDelivery {
-        let visible = state.record(StoreCommit(changes: [], origin: .local))
-        if visible.isUnknown { invalidate() }
-        return checkedDelivery(of: visible.changes, .local, state)
     }
 
     private func keep(_ edits: some Collection<(key: String, value: StoredValue?)>) {

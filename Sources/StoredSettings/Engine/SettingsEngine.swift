@@ -241,9 +241,9 @@ extension SettingsEngine.State {
 
     /// Notes that values of this process have changed, which may meet a requirement that was not met before, or violate one
     /// together with a pending write that was checked at the same time.
-    mutating func noteLocalChange(ofKeys keys: some Sequence<String>) {
+    mutating func noteLocalChange(ofKeys keys: some Sequence<String>, isChecked: Bool = false) {
         guard keys.contains(where: held.restricted.contains) else { return }
-        held.noteLocalChange(besidePending: pendingWrites.contains(anyOf: held.restricted))
+        held.noteLocalChange(isChecked: isChecked, besidePending: pendingWrites.contains(anyOf: held.restricted))
     }
 
     /// The changes of a commit as readers and subscribers see them.
@@ -260,7 +260,8 @@ extension SettingsEngine.State {
     mutating func record(_ commit: StoreCommit) -> VisibleChanges {
         guard !pendingWrites.isEmpty || held.isRestricting else { return VisibleChanges(changes: commit.changes) }
         var visible = VisibleChanges()
-        let changes = commit.changes + (commit.origin == .local ? held.takeReassigned() : [])
+        let own = commit.origin == .local ? held.endCommit() : nil
+        let changes = commit.changes + (own?.reassigned ?? [])
         for change in changes {
             let key = change.key
             if commit.origin == .external { held.noteChangeFromOutside(ofKey: key) }
@@ -277,8 +278,7 @@ extension SettingsEngine.State {
         }
         visible.changes.sort { $0.key < $1.key }
         // Also those that the commit assigns again.
-        noteLocalChange(ofKeys: (changes + visible.changes).lazy.map(\.key))
-        if commit.origin == .local { held.endCheckedCommit() }
+        noteLocalChange(ofKeys: (changes + visible.changes).lazy.map(\.key), isChecked: own?.isChecked ?? false)
         return visible
     }
 }

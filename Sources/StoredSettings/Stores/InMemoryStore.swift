@@ -91,12 +91,11 @@ public final class InMemoryStore: LimitedStore {
     }
 
     private func publish(_ changes: [StoreChange]) -> StoreDelivery {
-        guard !changes.isEmpty else { return .none }
-        return state.withLock { state in
+        state.withLock { state in
             for change in changes {
                 state.values[change.key] = change.new
             }
-            sharedVersion?.invalidate()
+            if !changes.isEmpty { sharedVersion?.invalidate() }
             return state.observer?.record(StoreCommit(changes: changes, origin: .local)) ?? .none
         }
     }

@@ -19,9 +19,10 @@
 ///   whichever process made the change.
 /// - **Changes are recorded in order.** The store passes every visible change to its ``StoreObserver``, in order, one
 ///   record per commit. No read can occur between a change and its record. A store with a lock records while it holds
-///   the lock, and performs the returned ``StoreDelivery`` after it has released the lock.
-/// - **An equal value is not a change.** A commit that leaves every value as it was writes nothing, records nothing and
-///   does not change the version.
+///   the lock, and performs the returned ``StoreDelivery`` after it has released the lock. It records its own commit on the thread
+///   that makes it, before another one begins.
+/// - **An equal value is not a change.** A commit that leaves every value as it was writes nothing and does not change the
+///   version. It is recorded without changes. A ``write(_:forKey:mayWait:)`` of an equal value need not be recorded.
 ///
 /// To test an implementation against this contract, use `StoredSettingsTesting`.
 public protocol SettingsStore: AnyObject, Sendable {

@@ -35,7 +35,7 @@ extension StoreObserver {
 
 /// The changes that became visible together.
 public struct StoreCommit: Sendable, Hashable {
-    /// The changes, one per key.
+    /// The changes, one per key; none for a commit of this process that has left all values as they were.
     ///
     /// In each of them, the old and the new value differ.
     public var changes: [StoreChange]

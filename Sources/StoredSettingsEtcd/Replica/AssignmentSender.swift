@@ -57,10 +57,8 @@ struct AssignmentSender {
             }
             switch try await committer.send(changes, on: base, attempt: attempt) {
             case .committed(let id, let revision):
-                if let revision {
-                    replica.update { state in
-                        state.confirm(id, changes, at: revision, since: base.start, isAssignment: true)
-                    }
+                replica.update { state in
+                    state.confirm(id, changes, at: revision, since: base.start, isAssignment: true)
                 }
                 return end(batch, isStored: true, at: revision)
             case .unchanged: return end(batch, isStored: true)

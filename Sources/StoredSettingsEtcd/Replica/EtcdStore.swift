@@ -223,11 +223,11 @@ public final class EtcdStore: LimitedStore {
             // A limited operation can be canceled, but sending is not limited.
             switch try committer.sendBlocking(changes, on: consume base, attempt: attempt) {
             case .committed(let id, let revision):
-                if let revision {
-                    replica.withState(&effects) { $0.confirm(id, changes, at: revision, since: start) }
-                }
+                replica.withState(&effects) { $0.confirm(id, changes, at: revision, since: start) }
                 return result
-            case .unchanged: return result
+            case .unchanged:
+                replica.withState(&effects) { $0.recordCommitWithoutChanges() }
+                return result
             case .overtaken:
                 guard ContinuousClock.now - begin < Self.longestContention else { throw SettingsError.alwaysOvertaken }
             case .refused(let error): throw SettingsError(error, .nothingChanged)

@@ -228,19 +228,20 @@ struct ReplicaState {
     /// - Parameters:
     ///   - id: The identifier of the commit.
     ///   - edits: Its changes.
-    ///   - revision: Its revision.
+    ///   - revision: Its revision; `nil` if its events have arrived already.
     ///   - base: The contents on which it is based. A commit to a cluster whose data were replaced by a backup is lost with them.
     ///   - isAssignment: Whether it has stored assignments. Otherwise, those that were made meanwhile follow it.
     mutating func confirm(
         _ id: CommitLog.ID,
         _ edits: [StoreChange],
-        at revision: Int64,
+        at revision: Int64?,
         since base: Start,
         isAssignment: Bool = false
     ) {
+        guard let revision else { return recordCommitWithoutChanges() }
         sent.forget(id)
         guard base.restorations == restorations, revision > self.revision, self.revision >= base.revision else {
-            return
+            return recordCommitWithoutChanges()
         }
         log = log.adding(id)
         (headBytes, headRevision) = (log.bytes, revision)
@@ -338,12 +339,17 @@ struct ReplicaState {
         )
     }
 
+    /// Records a commit of this process that leaves all values as they are.
+    mutating func recordCommitWithoutChanges() { record([], .local) }
+
     private mutating func record(_ changes: [StoreChange], _ origin: SettingChangeOrigin) {
         let changes = changes.filter { $0.old != $0.new }.sorted { $0.key < $1.key }
-        guard !changes.isEmpty else { return }
+        guard !changes.isEmpty || origin == .local else { return }
         for change in changes { visible[change.key] = change.new }
-        version &+= 1
-        storeVersion.invalidate()
+        if !changes.isEmpty {
+            version &+= 1
+            storeVersion.invalidate()
+        }
         guard let observer else { return }
         effects.observers.append(observer)
         effects.deliveries.append(observer.record(StoreCommit(changes: changes, origin: origin)))

@@ -34,7 +34,6 @@ extension UserDefaultsStore {
     }
 
     private func save(_ changes: [StoreChange]) throws -> StoreDelivery {
-        guard !changes.isEmpty else { return .none }
         guard !changes.contains(where: { $0.key == ExactForms.key }) else {
             throw SettingsError(
                 .invalidKey,
@@ -43,7 +42,9 @@ extension UserDefaultsStore {
                 remedy: "use another key for the setting"
             )
         }
-        guard let plan = try state.withLock({ try Self.plan(changes, &$0) }) else { return .none }
+        guard let plan = try state.withLock({ try Self.plan(changes, &$0) }) else {
+            return state.withLock { Self.record([], $0) }
+        }
         // Not under the lock: on Apple platforms, a set runs the code of other observers of the object.
         write(plan.edits, plan.exactText, over: plan.oldExactText)
         let isWritten = domain.synchronize()
@@ -99,6 +100,10 @@ extension UserDefaultsStore {
         }
         state.exact = plan.exact
         state.exactText = plan.exactText
-        return state.observer?.record(StoreCommit(changes: plan.changes, origin: .local)) ?? .none
+        return record(plan.changes, state)
+    }
+
+    private static func record(_ changes: [StoreChange], _ state: State) -> StoreDelivery {
+        state.observer?.record(StoreCommit(changes: changes, origin: .local)) ?? .none
     }
 }

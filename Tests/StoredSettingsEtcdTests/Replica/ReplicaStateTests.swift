@@ -82,7 +82,7 @@ struct ReplicaStateTests {
         #expect(trial.apply(events) == .applied)
         trial.state.confirm("j", [StoreChange(key: "a", old: nil, new: 2)], at: 6, since: .init(revision: 5))
         #expect(trial.state.visible == ["a": 3])
-        #expect(trial.takeCommits() == [.local(["a": 2]), .external(["a": 3])])
+        #expect(trial.takeCommits() == [.local(["a": 2]), .external(["a": 3]), .local([:])])
     }
 
     @Test("A removal by another program just before an own commit is a gap, and the end of a fence is none")

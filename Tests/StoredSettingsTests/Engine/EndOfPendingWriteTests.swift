@@ -114,6 +114,39 @@ struct EndOfPendingWriteTests {
         #expect(dropped() == settings.map(\.key))
     }
 
+    @Test("a set of the stored value that fails does not end an older pending write")
+    func failedAgain() async throws {
+        let store = FailingStore(["port": 2])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let port = Setting("port", default: 0, suite: suite)
+        store.fail(with: full)
+        port.value = 3
+        store.fail(with: nil)
+        store.failNextCommit(with: full)
+        await expectError(.writeFailed) { try await port.set(2) }
+        #expect(port.value == 3)
+        try await suite.synchronize()
+        #expect(store.contents() == ["port": 3])
+    }
+
+    @Test("a set of the stored value ends an older pending write before any other commit begins")
+    func nextCommit() async throws {
+        let store = FailingStore(["port": 2])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let port = Setting("port", default: 0, suite: suite)
+        store.fail(with: full)
+        port.value = 3
+        store.fail(with: nil)
+        store.afterCommit.withLock { hook in
+            hook = {
+                #expect(throws: Never.self) { try onAnotherThread { try suite.setStoredValue(1, forKey: "other") } }
+            }
+        }
+        try await port.set(2)
+        #expect(port.value == 2)
+        #expect(store.contents() == ["port": 2, "other": 1])
+    }
+
     @Test("a set that was made without a check, and is recorded while the observers of a checked one run, is checked")
     func recordedDuringDelivery() async throws {
         let store = FailingStore()

@@ -6,6 +6,7 @@ import Synchronization
 extension FaultyStore {
     /// Records changes, under the lock of the storage.
     func receive(_ changes: [StoreChange], origin: SettingChangeOrigin) -> StoreDelivery {
+        guard !changes.isEmpty else { return receiveNoChange(origin) }
         if fault != .outdatedSharedVersion, fault != .countsOwnCommitsOnly || origin == .local {
             ownVersion.invalidate()
         }
@@ -38,6 +39,11 @@ extension FaultyStore {
         default:
             return observe(changes, .local)
         }
+    }
+
+    private func receiveNoChange(_ origin: SettingChangeOrigin) -> StoreDelivery {
+        if fault == .changingVersionWithoutChange { ownVersion.invalidate() }
+        return origin == .local && fault != .recordsNothing ? observe([], .local) : .none
     }
 
     private func receiveExternal(_ changes: [StoreChange]) -> StoreDelivery {

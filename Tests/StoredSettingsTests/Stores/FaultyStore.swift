@@ -137,10 +137,6 @@ extension FaultyStore {
     }
 
     private func apply(_ changes: [StoreChange]) throws {
-        if changes.isEmpty {
-            if fault == .changingVersionWithoutChange { ownVersion.invalidate() }
-            if fault == .recordsNothing { _ = observe([], .local) }
-        }
         try storage.apply(changes.map(changed), by: self, inTwo: fault == .tornCommits)
     }
 

@@ -44,6 +44,11 @@ final class FailingStore: ForwardingStore {
         failure.withLock { $0 = error }
     }
 
+    private let commitFailure = Mutex<SettingsError?>(nil)
+
+    /// Makes the next commit fail when its body has run.
+    func failNextCommit(with error: SettingsError) { commitFailure.withLock { $0 = error } }
+
     func synchronize() throws {
         if let error = synchronizingFailure.withLock({ $0 }) { throw error }
     }
@@ -53,6 +58,9 @@ final class FailingStore: ForwardingStore {
 
     /// A closure that runs once, when the body of a commit has run.
     let afterBody = Mutex<(@Sendable () -> Void)?>(nil)
+
+    /// A closure that runs once, when a commit has ended and before it returns.
+    let afterCommit = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// A closure that runs once, when all values were read and before they are returned.
     let afterContents = Mutex<(@Sendable () -> Void)?>(nil)
@@ -71,9 +79,10 @@ final class FailingStore: ForwardingStore {
         if let error = failure.withLock({ $0 }) { throw error }
         let hook = beforeCommit.withLock { $0.take() }
         hook?()
-        return try memory.commit { transaction in
+        let result = try memory.commit { transaction in
             let result = try body(&transaction)
             afterBody.withLock { $0.take() }?()
+            if let error = commitFailure.withLock({ $0.take() }) { throw error }
             if transaction.changes.count > mostChanges.withLock(\.self) {
                 throw SettingsError(SettingsError.Code("transactionTooLarge"), fact: "there are too many changes")
             }
@@ -82,5 +91,7 @@ final class FailingStore: ForwardingStore {
             }
             return result
         }
+        afterCommit.withLock { $0.take() }?()
+        return result
     }
 }

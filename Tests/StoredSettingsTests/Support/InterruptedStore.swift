@@ -30,9 +30,10 @@ final class InterruptedStore: SettingsStore {
     private func change(to value: StoredValue?, origin: SettingChangeOrigin) {
         let delivery = state.withLock { state -> StoreDelivery in
             let change = StoreChange(key: key, old: state.value, new: value)
-            guard change.old != change.new else { return .none }
+            let changes = change.old == change.new ? [] : [change]
+            guard origin == .local || !changes.isEmpty else { return .none }
             state.value = value
-            return state.observer?.record(StoreCommit(changes: [change], origin: origin)) ?? .none
+            return state.observer?.record(StoreCommit(changes: changes, origin: origin)) ?? .none
         }
         delivery.perform()
     }

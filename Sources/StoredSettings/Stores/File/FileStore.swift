@@ -215,10 +215,8 @@ extension FileStore {
                 // The transaction's reference to the contents is released before they change, which avoids a copy.
                 // While the contents are unknown, a value that equals the one in memory may differ from the stored one.
                 let changes = (consume transaction).storedAsJSON(includingEqual: unknown != nil)
-                if !changes.isEmpty {
-                    try append(changes, to: journal, since: version, &effects)
-                    changed = journal
-                }
+                try append(changes, to: journal, since: version, &effects)
+                if !changes.isEmpty { changed = journal }
                 return result
             }
             if let changed {

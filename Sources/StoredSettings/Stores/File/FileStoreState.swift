@@ -125,7 +125,6 @@ extension FileStoreState {
         gap: StoreCommit.Gap? = nil
     ) {
         let changes = changes.allSatisfy { $0.old != $0.new } ? changes : changes.filter { $0.old != $0.new }
-        // A commit whose changes an edit has stored first is recorded all the same: it may have assigned other values again.
         guard !changes.isEmpty || origin == .local || (gap != nil && isOpened) else { return }
         if let contents {
             self.contents = StoreContents(contents)
@@ -667,6 +666,7 @@ extension FileStoreState {
     ///   - base: The version of the contents that the changes are based on.
     /// - Throws: ``SystemError`` or ``SettingsError`` if they cannot be appended. Nothing has changed then.
     mutating func commit(_ changes: [StoreChange], to current: Journal, since base: UInt64) throws {
+        guard !changes.isEmpty else { return publish([], .local) }
         guard !isClosed else { throw SettingsError.suiteFinished }
         // Another thread has found another journal at the path.
         guard journal.journal === current else {
