@@ -68,5 +68,5 @@ enum Rows {
     static let all =
         reads + making + sets + codable + opening + checkpoints + waking + subscribers + memory + userDefaults
 
-    private static let reads = scalarReads + threadedReads + textReads + threadedTextReads
+    private static let reads = scalarReads + [coherentRead] + threadedReads + textReads + threadedTextReads
 }

@@ -141,7 +141,7 @@ public struct AnySetting: Sendable {
     ///
     /// A text is `nil` for a value that is `nil`.
     public var texts: SettingsSuite.TupleValues<String?> {
-        SettingsSuite.TupleValues(engine: suite.engine, keys: Set(base.storedKeys.all)) {
+        SettingsSuite.TupleValues(engine: suite.engine, keys: Set(base.storedKeys.all), isInitial: true) {
             var current = base.current
             return (
                 readAll: {

@@ -20,6 +20,27 @@ extension Rows {
         }
     }
 
+    /// Two values of one version.
+    static let coherentRead = Row(group: "hot read", name: "read two coherently") { workspace in
+        let suite = try workspace.suite(keys: 1_000)
+        let settings = try SampleSettings(suite)
+        let (int, level) = (settings.$int, settings.$level)
+        let body: @Sendable (Int) -> Int = { count in
+            BlackHole.sum(count) {
+                let (number, level) = suite.read(int, level)
+                return number + level.number
+            }
+        }
+        guard body(1) == 45 else { throw Failure("the values that were read are not the stored ones") }
+        let both: @Sendable (Int) -> Int = { count in
+            BlackHole.sum(count) { settings.int + settings.level.number }
+        }
+        return Trial(
+            subject: .loop("read two coherently", body),
+            comparisons: [.init(.loop("one read after the other", both), .atMost(3))]
+        )
+    }
+
     /// The same reads on two threads at once.
     static let threadedReads = ScalarRead.all.map { read in
         Row(group: "hot read, 2 threads", name: "read \(read.name), 2 threads") { workspace in

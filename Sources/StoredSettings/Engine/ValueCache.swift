@@ -65,6 +65,32 @@ struct ValueCache: @unchecked Sendable {
         // The type is trivial and no larger than the word, so the first bytes of the word are a value of it.
         return withUnsafeBytes(of: &bits) { $0.load(as: type) }
     }
+
+    /// The value and its version: see ``currentValue(as:)``.
+    @inlinable
+    func current<Value>(as type: Value.Type) -> (value: Value, version: StoreVersion.Version)? {
+        if Self.fits(type) {
+            guard let words else { return nil }
+            // The value is of the version before and after it.
+            let before = Self.version(in: words)
+            guard let value = load(as: type), Self.version(in: words) == before else { return nil }
+            return (value, before)
+        }
+        guard let slot = takeCurrent() else { return nil }
+        defer { slot.pointee.release() }
+        // As in ``currentValue(as:)``.
+        let content = slot.pointee.content.unsafelyUnwrapped
+        return (content.assumingMemoryBound(to: CachedValue<Value>.self).pointee.value, slot.pointee.version)
+    }
+
+    @inlinable
+    static func version(in words: UnsafeMutablePointer<Atomic<UInt64>>) -> StoreVersion.Version {
+        StoreVersion.Version(
+            local: words[local].load(ordering: .acquiring),
+            address: words[sharedAddress].load(ordering: .acquiring),
+            shared: words[shared].load(ordering: .acquiring)
+        )
+    }
 }
 
 extension ValueCache {
@@ -257,7 +283,7 @@ struct CacheSlot: ~Copyable {
     /// A ``CachedValue`` of the setting's type; `nil` at first.
     @usableFromInline var content: UnsafeMutableRawPointer?
     /// The version of the contents.
-    var version = StoreVersion.Version(local: 0, address: 0, shared: 0)
+    @usableFromInline var version = StoreVersion.Version(local: 0, address: 0, shared: 0)
 
     init() {}
 

@@ -73,16 +73,26 @@ final class LayerFiles: Sendable {
         // Another setting may have been read from such a file.
         guard isNew, state.withLock({ $0.snapshot != nil }) else { return }
         loader.withLock { loader in
-            _ = renew(&loader)
-            engine()?.layersChanged(ofKeys: [])
+            use(loader.makeSnapshot(), changing: [])
         }
     }
 
-    /// Makes the contents as of the last look the newest snapshot.
+    /// Makes the contents as of the last look the newest snapshot, in which no value has changed.
     private func renew(_ loader: inout LayerLoader) -> LayerSnapshot {
         let new = loader.makeSnapshot()
         state.withLock { $0.snapshot = new }
         return new
+    }
+
+    /// Uses a snapshot in which the values of some keys have changed.
+    private func use(_ new: LayerSnapshot, changing keys: Set<String>) {
+        let engine = engine()
+        state.withLock { state in
+            state.snapshot = new
+            // Whoever reads a new value finds earlier ones outdated.
+            engine?.invalidate()
+        }
+        engine?.layersChanged(ofKeys: keys)
     }
 
     /// Returns the newest snapshot, with the secret of a setting.
@@ -130,9 +140,8 @@ final class LayerFiles: Sendable {
             let new = loader.makeSnapshot()
             let keys = loader.changedKeys(from: old, to: new)
             if !keys.isEmpty || old.problems.map(\.message) != new.problems.map(\.message) {
-                state.withLock { $0.snapshot = new }
                 // Before another look finds nothing new: its caller expects that reads return the new values.
-                engine()?.layersChanged(ofKeys: keys)
+                use(new, changing: keys)
             }
             let hasNewPlaces = loader.places != places
             return Found(old: old, new: new, keys: keys, isUnsettled: loader.isUnsettled, hasNewPlaces: hasNewPlaces)

@@ -25,9 +25,33 @@ extension SettingsSuite {
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
         let keys = ownKeys(of: repeat each settings)
-        var trackers: [any ChangeTracking] = []
-        for setting in repeat each settings { trackers.append(TrackedSetting(setting, for: engine)) }
-        return observe(keys, trackers, initial: initial, onChange)
+        return observe(keys, engine.track(repeat each settings, keys: keys).readAll, initial: initial, onChange)
+    }
+
+    /// Calls a closure with the values of several settings whenever one of them has changed.
+    ///
+    /// ```swift
+    /// let observation = suite.observe(settings.$host, settings.$port) { host, port in
+    ///     server.listen(on: host, port)
+    /// }
+    /// ```
+    ///
+    /// The values are those of one moment, as with ``values(of:initial:)``. The changes of a transaction are one call. Threads and
+    /// order are those of ``Setting/observe(initial:_:)``.
+    ///
+    /// - Parameters:
+    ///   - settings: Settings of this suite, of any types. A setting of another suite is reported and not observed.
+    ///   - initial: Whether to call the closure at once as well.
+    ///   - onChange: The closure to call.
+    /// - Returns: The observation. It ends with the last reference to it, unless it is tied to an object.
+    public func observe<each Value: Sendable>(
+        _ settings: repeat Setting<each Value>,
+        initial: Bool = false,
+        _ onChange: @escaping @Sendable (repeat each Value) -> Void
+    ) -> SettingObservation {
+        let keys = ownKeys(of: repeat each settings)
+        let (readAll, current) = engine.track(repeat each settings, keys: keys)
+        return observe(keys, readAll, initial: initial) { onChange(repeat each current()) }
     }
 
     /// Calls a closure whenever the value of one of several keys has changed.
@@ -47,22 +71,22 @@ extension SettingsSuite {
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
         let trackers = keys.map { $0.tracker(in: self) }
-        return observe(Set(keys.flatMap { fullKeys($0).all }), trackers, initial: initial, onChange)
+        let (engine, keys) = (engine, Set(keys.flatMap { fullKeys($0).all }))
+        return observe(keys, { trackers.readAll(keys, of: engine) }, initial: initial, onChange)
     }
 
     private func observe(
         _ keys: Set<String>,
-        _ trackers: [any ChangeTracking],
+        _ readAll: @escaping @Sendable () -> Bool,
         initial: Bool,
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
-        let engine = engine
         let subscriber = CallbackSubscriber(StoredValueChange.init(readingAfter:)) { _ in
-            if trackers.readAll(keys, of: engine) { onChange() }
+            if readAll() { onChange() }
         }
         let observation = SettingObservation(EngineSubscription(subscriber, to: engine, forKeys: Array(keys)))
         // After the subscription: a change in between is in both, and is then equal to what was read.
-        _ = trackers.readAll(keys, of: engine)
+        _ = readAll()
         if initial { onChange() }
         subscriber.endDelivery()
         return observation

@@ -14,30 +14,30 @@ extension SettingsSuite {
     /// is canceled or the suite is finished. The values of a tuple were stored at the same moment, so the changes of a
     /// transaction arrive together.
     ///
-    /// - Parameter settings: Settings of this suite, of any types. A setting of another suite is reported, and its changes
-    ///   add no element.
+    /// - Parameters:
+    ///   - settings: Settings of this suite, of any types. A setting of another suite is reported, and its changes add no element.
+    ///   - initial: Whether the first element has the values at the start of the loop. Otherwise, it has those after the first change.
     /// - Returns: The values.
     public func values<each Value: Sendable>(
-        of settings: repeat Setting<each Value>
+        of settings: repeat Setting<each Value>,
+        initial: Bool = true
     ) -> TupleValues<(repeat each Value)> {
         let engine = engine
         let keys = ownKeys(of: repeat each settings)
-        return TupleValues(engine: engine, keys: keys) {
-            let trackers = (repeat TrackedSetting(each settings, for: engine))
-            var all: [any ChangeTracking] = []
-            for tracker in repeat each trackers { all.append(tracker) }
-            return ({ [all] in all.readAll(keys, of: engine) }, { (repeat (each trackers).value) })
+        return TupleValues(engine: engine, keys: keys, isInitial: initial) {
+            engine.track(repeat each settings, keys: keys)
         }
     }
 
     // The types are generic over the tuple: those that are generic over a parameter pack crash compilers up to 6.3.
 
-    /// The values of several settings over time: see ``SettingsSuite/values(of:)``.
+    /// The values of several settings over time: see ``SettingsSuite/values(of:initial:)``.
     ///
     /// The element is a tuple, or the value itself for a single setting.
     public struct TupleValues<Element>: AsyncSequence, Sendable {
         let engine: SettingsEngine
         let keys: Set<String>
+        let isInitial: Bool
         /// Returns a function that reads all settings and tells whether a value has changed, and one that returns the values.
         let track: @Sendable () -> (readAll: () -> Bool, current: () -> Element)
 
@@ -51,9 +51,10 @@ extension SettingsSuite {
             private let subscription: EngineSubscription<StreamSubscriber<StoredValueChange>>
             private let readAll: () -> Bool
             private let current: () -> Element
-            private var isFirst = true
+            private var isFirst: Bool
 
             fileprivate init(_ sequence: TupleValues) {
+                isFirst = sequence.isInitial
                 let subscriber = StreamSubscriber(StoredValueChange.init(readingAfter:))
                 subscription = EngineSubscription(subscriber, to: sequence.engine, forKeys: Array(sequence.keys))
                 // After the subscription: a change in between is in both, and is then equal to what was read.
@@ -185,6 +186,17 @@ extension [any ChangeTracking] {
 }
 
 extension SettingsEngine {
+    /// Returns a function that reads all settings and tells whether a value has changed, and one that returns the values.
+    func track<each Value: Sendable>(
+        _ settings: repeat Setting<each Value>,
+        keys: Set<String>
+    ) -> (readAll: @Sendable () -> Bool, current: @Sendable () -> (repeat each Value)) {
+        let trackers = (repeat TrackedSetting(each settings, for: self))
+        var all: [any ChangeTracking] = []
+        for tracker in repeat each trackers { all.append(tracker) }
+        return ({ [all] in all.readAll(keys, of: self) }, { (repeat (each trackers).value) })
+    }
+
     /// The newest values of some keys, of one consistent read, which copies all values of the store only while they change.
     fileprivate func contents(of keys: Set<String>) -> [String: StoredValue] {
         // The first read brings the store up to date.

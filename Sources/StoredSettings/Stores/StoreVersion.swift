@@ -12,12 +12,18 @@ import Synchronization
 ///
 /// Unchecked `Sendable`: the two words allocated here are accessed only through atomics and are freed only in `deinit`.
 public final class StoreVersion: @unchecked Sendable {
+    @usableFromInline
     package struct Version: Equatable {
         /// The local word; 0 for a version that is never current.
-        var local: UInt64
+        @usableFromInline let local: UInt64
         /// The address of the shared word, and its value.
-        var address: UInt64
-        var shared: UInt64
+        @usableFromInline let address: UInt64
+        @usableFromInline let shared: UInt64
+
+        @inlinable
+        init(local: UInt64, address: UInt64, shared: UInt64) {
+            (self.local, self.address, self.shared) = (local, address, shared)
+        }
 
         /// Returns whether nothing has changed since the version was taken.
         ///

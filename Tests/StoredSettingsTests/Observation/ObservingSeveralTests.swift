@@ -65,6 +65,23 @@ struct ObservingSeveralTests {
         _ = consume observation
     }
 
+    @Test("an observer with parameters receives the values of one moment")
+    func parameters() throws {
+        let seen = CallLog<String>()
+        let observation = suite.observe(host, port, initial: true) { host, port in seen.add("\(host):\(port)") }
+        try suite.transaction { settings in
+            settings[port] = 2
+            settings[host] = "example.org"
+        }
+        let single = suite.observe(port) { port in seen.add("\(port)") }
+        port.value = 3
+        #expect(seen.all == ["localhost:1", "example.org:2", "example.org:3", "3"])
+        observation.invalidate()
+        single.invalidate()
+        port.value = 4
+        #expect(seen.all.count == 4 && suite.engine.subscriberCount == 0)
+    }
+
     @Test("a setting of another suite is reported, and the observer is called for the others")
     func otherSuites() throws {
         let other = Setting("far", default: 1, suite: .inMemory())

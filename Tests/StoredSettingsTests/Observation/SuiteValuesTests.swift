@@ -67,6 +67,41 @@ struct SuiteValuesTests {
         #expect(await iterator.next() == nil)
     }
 
+    @Test("a loop without a first element begins with the first change")
+    func withoutFirst() async {
+        var iterator = suite.values(of: host, port, initial: false).makeAsyncIterator()
+        port.value = 1
+        #expect(await iterator.next() ?? ("", 0) == ("localhost", 1))
+        port.value = 2
+        #expect(await iterator.next() ?? ("", 0) == ("localhost", 2))
+    }
+
+    @Test("a coherent read has values from all sources, and the newest ones after each change")
+    func coherentRead() async throws {
+        let variables = SettingsSource.environment(["HOST": "h"], prefix: "")
+        let suite = SettingsSuite.inMemory(sources: [.stored, variables], reporter: reporter)
+        let (host, port) = (Setting("host", default: "", suite: suite), Setting("port", default: 80, suite: suite))
+        let level = Setting<Int?>("level", suite: suite)
+        for number in 1...3 {
+            #expect(suite.read(host, port) == ("h", port.value))
+            port.value = number
+            #expect(suite.read(host, port) == ("h", number))
+            let (third, fourth, last) = suite.read(port, host, level)
+            #expect(third == number && fourth == "h" && last == nil)
+        }
+        try await host.set("stored")
+        #expect(suite.read(port, host) == (3, "stored"))
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("a coherent read of a setting of another suite is reported")
+    func coherentReadOfOtherSuite() {
+        let foreign = Setting("port", default: 5, suite: .inMemory())
+        #expect(suite.read(port, foreign) == (8080, 5))
+        #expect(suite.read(port, host, foreign) == (8080, "localhost", 5))
+        #expect(reporter.errors.map(\.code) == [.otherSuite, .otherSuite])
+    }
+
     @Test("a setting of another suite is reported, and its changes add no element")
     func otherSuite() async throws {
         let foreign = Setting("port", default: 5, suite: .inMemory())
