@@ -55,6 +55,14 @@ struct SuitePlace: ToolPlace {
         // A directory can be in the place of a settings file, as Docker creates it for the mount of a missing file.
         let isDirectory = directory.name != SettingsLocation.fileName && (word.hasSuffix("/") || Self.isThere(inner))
         file = isDirectory ? inner : path
+        let siblings = [SettingsFile.journalSuffix, SettingsFile.lastGoodSuffix, SettingsFile.lockSuffix]
+        let name = file.name
+        if let owner = siblings.compactMap({ name.removing($0) }).first {
+            throw CommandFailure.usage(
+                "\(file) belongs to the settings file \(owner)",
+                fix: "Use the path of the settings file"
+            )
+        }
         if let problem = SettingsLocation.problem(with: file) { throw problem }
         suite = SettingsSuite(fileAt: file.description)
     }
@@ -72,12 +80,30 @@ struct SuitePlace: ToolPlace {
         }
     }
 
+    /// Returns what on the way to a directory is none; `nil` if there is nothing, or only directories.
+    private static func obstacle(at path: FilePath) -> String? {
+        if path != path.directory, let obstacle = obstacle(at: path.directory) { return obstacle }
+        do {
+            let system = SystemCalls()
+            guard try system.linkStatus(at: path) != nil else { return nil }
+            guard let status = try system.status(at: path) else {
+                return "\(path) is a symbolic link that leads to nothing. Correct the link, or mount what it leads to"
+            }
+            return status.isDirectory ? nil : "\(path) is not a directory. Move it away, or use another path"
+        } catch {
+            return "\(error)"
+        }
+    }
+
     /// Does nothing: reads of files return the newest values.
     func refresh() {}
 
     /// Throws ``CommandFailure`` if there is no suite.
     func checkIsThere() throws {
         guard !Self.isThere(file) else { return }
+        if let obstacle = Self.obstacle(at: file.directory) {
+            throw CommandFailure(CommandExit.noInput, "there is no \(file), and there can be none: \(obstacle).")
+        }
         throw CommandFailure(
             CommandExit.noInput,
             "there is no \(file). Nothing is created. Check the name or the path ('stored-settings suites' prints all names), "

@@ -139,6 +139,10 @@ struct DoctorTests {
             chown(directory(of: $0), 12_346, 12_346)
             chown($0, 12_345, 12_345)
         },
+        Case("a file that its user cannot read", "permissions", "it belongs to user 0, and", needsRoot: true) {
+            for name in [".journal", ".last-good", ".lock"] { chown($0 + name, 12_345, 12_345) }
+            chown(directory(of: $0), 12_345, 12_345)
+        },
         Case("a link of another user", "links", "belongs to another user (12345)", needsRoot: true) {
             try FileManager.default.moveItem(atPath: $0, toPath: $0 + "-2")
             try FileManager.default.createSymbolicLink(atPath: $0, withDestinationPath: $0 + "-2")

@@ -210,6 +210,33 @@ struct StoredSettingsToolTests {
         }
     }
 
+    @Test("what keeps a suite from being found is named", arguments: ["doctor", "list"])
+    func obstacles(command: String) async throws {
+        try await withTemporaryDirectory { home in
+            try FileManager.default.createSymbolicLink(atPath: home + "/link", withDestinationPath: home + "/nowhere")
+            try "x".write(toFile: home + "/file", atomically: false, encoding: .utf8)
+            for (word, fact) in [
+                ("\(home)/link/acme/", "\(home)/link is a symbolic link that leads to nothing"),
+                ("\(home)/file/settings.json", "\(home)/file is not a directory"),
+            ] {
+                let program = try ExampleProgram("stored-settings", [word, command], home: home)
+                #expect(await program.exitCode() == 66)
+                #expect(program.errors.contains(fact), "\(program.errors)")
+            }
+        }
+    }
+
+    @Test("the path of a file beside the settings file is refused", arguments: [".journal", ".last-good", ".lock"])
+    func siblings(suffix: String) async throws {
+        try await withTemporaryDirectory { home in
+            try await run(["acme", "set", "port", "80"], home: home)
+            let word = "\(home)/acme/settings.json\(suffix)"
+            let program = try ExampleProgram("stored-settings", [word, "set", "port", "81"], home: home)
+            #expect(await program.exitCode() == 64)
+            #expect(program.errors.contains("Use the path of the settings file"), "\(program.errors)")
+        }
+    }
+
     @Test(
         "a wrong use has its exit code and a fix",
         arguments: [

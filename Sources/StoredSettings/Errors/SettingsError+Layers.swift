@@ -24,12 +24,16 @@ extension SettingsError {
     static func unreadableSecret(_ path: FilePath, because error: any Error, hasContents: Bool) -> SettingsError {
         var problem = wrapping(error, as: .readFailed)
         if let error = error as? SystemError {
+            let remedy =
+                switch error.number {
+                case Errno.permissionDenied: "allow this user to read the file, and to enter its directory"
+                case Errno.isDirectory: SettingsFile.remedyForDirectory
+                default: "use a regular file with a text of at most 1 MiB that this user may read"
+                }
             problem = SettingsError(
                 .readFailed,
                 fact: "the file cannot be read: \(error.readingReason)",
-                remedy: error.number == Errno.permissionDenied
-                    ? "allow this user to read the file, and to enter its directory"
-                    : "use a regular file with a text of at most 1 MiB that this user may read",
+                remedy: remedy,
                 underlying: error
             )
         }
@@ -40,11 +44,11 @@ extension SettingsError {
         return problem
     }
 
-    /// The error of a file that a variable names, and that does not exist, or is a directory.
+    /// The error of a file that a variable names, and that does not exist.
     static func missingSecret(_ path: FilePath, namedBy variable: String) -> SettingsError {
         SettingsError(
             .readFailed,
-            fact: "the file that \(variable) names does not exist, or is a directory",
+            fact: "the file that \(variable) names does not exist",
             consequence: "it is ignored, and the next layer is used",
             remedy: "create the file, or unset \(variable)",
             location: Location(path)

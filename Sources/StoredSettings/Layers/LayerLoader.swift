@@ -267,15 +267,17 @@ extension LayerFile<String> {
         }
     }
 
-    /// Reads a file of text; `nil` if there is none, or a directory has the name.
+    /// Reads a file of text; `nil` if there is none.
     private static func read(_ path: FilePath, _ system: SystemCalls) throws -> Reading? {
         let file = try SettingsPath.open(path, system) { try system.openIfPresent($0, $1) }
         guard let handle = file else { return nil }
         let status = try system.status(of: handle)
         // Before the contents are read: a later change has another time then.
         let isCertain = SettingsFile.isCertain(status)
-        guard !status.isDirectory else { return nil }
-        guard status.isRegular else { throw SystemError(call: .open, path: path, number: Errno.invalidArgument) }
+        guard status.isRegular else {
+            let number = status.isDirectory ? Errno.isDirectory : Errno.invalidArgument
+            throw SystemError(call: .open, path: path, number: number)
+        }
         guard let text = String(valueIn: try system.contents(of: handle, limit: limit)) else {
             throw SettingsError.invalidValue("the file is not text in UTF-8")
         }

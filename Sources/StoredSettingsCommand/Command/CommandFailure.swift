@@ -80,7 +80,7 @@ package struct CommandFailure: Error {
     /// What happened, with the consequence and the fix; empty if there is nothing to say.
     package let messages: [String]
     /// The messages of a command that was to change values; `nil` if they are the same.
-    private let messagesOfChange: [String]?
+    private var messagesOfChange: [String]?
 
     package init(_ code: Int32, _ messages: String...) {
         self.init(code, messages: messages)
@@ -119,7 +119,9 @@ package struct CommandFailure: Error {
         case let error as SystemError where error.number == Errno.brokenPipe && error.call == .write:
             self.init(CommandExit.success)
         case let error as SystemError:
-            self.init(CommandExit.input, "\(error). The command stopped there. Check the file and the disk.")
+            let (fact, fix) = ("\(error). The command stopped there", "Check the file and the disk.")
+            self.init(CommandExit.input, "\(fact). \(fix)")
+            messagesOfChange = ["\(fact), and what it had stored before remains stored. \(fix)"]
         case is CancellationError:
             self.init(CommandExit.temporary, fact: "the command was canceled", fix: "Run it again")
         default: self.init(CommandExit.software, "an error of type \(type(of: error)). The command stopped there.")

@@ -206,7 +206,7 @@ extension Examination {
         var text: SettingsFileText?
         if let copy {
             text = read(copy, path, settings, directory)
-        } else if settings != nil, wasWritten,
+        } else if let settings, settings.finding == nil, wasWritten,
             !findings.contains(where: { $0.error.location?.file == path.description })
         {
             add(

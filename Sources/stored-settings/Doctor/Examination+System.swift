@@ -14,7 +14,7 @@ extension Examination {
     mutating func examineAttributes(_ directory: SettingsDirectory) {
         #if os(Linux)
         let noCheckpoint = "checkpoints fail, and values are stored only in the journal"
-        examineAttributes(of: directory.handle, "no file in it can be replaced, so \(noCheckpoint)")
+        examineAttributes(of: directory.handle, "no file in it can be replaced, so \(noCheckpoint), if that exists")
         let flags = OpenFlags.readOnly | OpenFlags.noFollow | OpenFlags.nonBlocking
         for (suffix, consequence) in [
             ("", noCheckpoint), (SettingsFile.journalSuffix, "no value can be stored"),

@@ -184,15 +184,19 @@ struct Examination {
         let isOfMember = directory.isWritableByGroup && status.owner != 0
         let isShared = status.isSharedWithGroup && status.group == directory.group
         if status.owner != directory.owner, directory.owner != 0, !isOfMember, !isShared {
+            let isReadable = status.permissions & 0o004 != 0
             add(
                 Finding(
                     .permissions,
+                    isError: !isReadable,
                     path,
                     "it belongs to user \(status.owner), and its directory to user \(directory.owner)",
-                    consequence: "programs of user \(directory.owner) may not be able to change it",
+                    consequence: isReadable
+                        ? "programs of user \(directory.owner) may not be able to change it"
+                        : "programs of user \(directory.owner) that are not members of its group cannot read or change it",
                     remedy:
-                        "if they are to change it, run the programs as one user, or store the settings in a directory that a group of both "
-                        + "users shares",
+                        "if another user has restored or copied it, make user \(directory.owner) its owner again; otherwise, run the "
+                        + "programs as one user, or store the settings in a directory that a group of both users shares",
                     code: .untrustedFile
                 )
             )

@@ -37,6 +37,25 @@ struct EditedFileTests {
         }
     }
 
+    @Test("the next process that reads the values of a killed one writes them into the file, so that a later edit wins")
+    func editedAfterKill() async throws {
+        try await withProbes(2) { probes, place in
+            try await probes[0].expect("set a 1")
+            try await probes[0].expect("checkpoint")
+            try await withoutCheckpoints(of: place.path) {
+                try await probes[0].expect("set a 2")
+                probes[0].kill()
+            }
+            try await withProbe(at: place) { reader in
+                try await reader.expect("get a", prints: "2")
+                try await reader.finish()
+            }
+            #expect(try document(at: place.path)["a"] as? Int == 2)
+            try Edit.replaced.apply(#"{"a": 50}"#, to: place.path)
+            try await probes[1].expect("get a", prints: "50")
+        }
+    }
+
     @Test(
         "all processes read a hand edit, and journaled sets take precedence over it",
         arguments: Edit.allCases

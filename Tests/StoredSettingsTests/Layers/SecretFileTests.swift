@@ -64,13 +64,12 @@ struct SecretFileTests {
         try await withTemporaryDirectory { directory in
             try "\(directory)/outside".writeLayer("no")
             try "\(directory)/secrets/a.b".writeLayer("1")
-            try FileManager.default.createDirectory(atPath: "\(directory)/secrets/c", withIntermediateDirectories: true)
             let suite = SettingsSuite.inMemory(
                 sources: [.secrets(directory: "\(directory)/secrets")],
                 reporter: reporter
             )
             #expect(Setting("a.b", default: "", suite: suite).value == "1")
-            for key in ["../outside", "..", ".", "c", "secrets/a.b", "x\0y", "/"] {
+            for key in ["../outside", "..", ".", "secrets/a.b", "x\0y", "/"] {
                 #expect(Setting(key, default: "none", suite: suite).value == "none")
             }
             #expect(reporter.errors.isEmpty)
@@ -221,7 +220,7 @@ struct SecretFileTests {
             try "\(directory)/wrong".writeLayer("s3cret")
             try Data([0xFF]).write(to: URL(filePath: "\(directory)/binary"))
             let facts = [
-                ("missing", "does not exist"), ("", "does not exist, or is a directory"),
+                ("missing", "does not exist"), ("", "cannot be used: the file cannot be read: Is a directory"),
                 ("wrong", "cannot be used: expected an integer, found a string"),
                 ("binary", "cannot be used: "), ("/dev/null", "cannot be used: the file cannot be read: "),
             ]
@@ -237,6 +236,17 @@ struct SecretFileTests {
                 #expect(error.remedy.hasSuffix(", or unset ACME_PORT_FILE"))
                 #expect(!error.message.contains("s3cret"))
             }
+        }
+    }
+
+    @Test("a directory in the place of a secret is reported")
+    func directory() async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.createDirectory(atPath: directory + "/token", withIntermediateDirectories: false)
+            let suite = SettingsSuite.inMemory(sources: [.secrets(directory: directory)], reporter: reporter)
+            #expect(Setting("token", default: "none", suite: suite).value == "none")
+            #expect(reporter.errors.map(\.location?.file) == ["\(directory)/token"])
+            #expect(reporter.errors.first?.remedy.contains("Docker") == true)
         }
     }
 

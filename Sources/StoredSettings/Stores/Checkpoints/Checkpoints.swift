@@ -65,6 +65,7 @@ extension Checkpoints {
         }
         if isUrgent, !schedule.isBackingOff { runSoon() }
         guard schedule.isScheduled.set() else { return }
+        if !isOwn { OpenStores.add(store) }
         checkWhenIdle(
             after: isOwn ? CheckpointSchedule.interval : CheckpointSchedule.requestDelay,
             seen: 0,
@@ -165,12 +166,14 @@ extension Checkpoints {
 
     // MARK: - At the end
 
-    /// Makes a last checkpoint when the suite is closed or the process exits.
+    /// Makes a last checkpoint when the suite is closed or the process exits, of the records of this process or of one that has ended.
     ///
     /// If it fails, the next process that opens the suite makes the checkpoint.
     func runAtEnd() {
         guard schedule.isActive else { return }
-        let isOwnLeft = schedule.hasCommitted.load(ordering: .relaxed) && !isCheckpointed
+        let hasCommitted = schedule.hasCommitted.load(ordering: .relaxed)
+        if !hasCommitted, !isCheckpointed, !isWriterRunning { return runNow() }
+        let isOwnLeft = hasCommitted && !isCheckpointed
         if !isOwnLeft { observer?.examineValues(forCheckpoint: false) }
         guard isOwnLeft || !unwrittenReplacements.isEmpty else { return }
         do {
@@ -183,11 +186,17 @@ extension Checkpoints {
             let error = file.writeError(error, consequence: consequence)
             // Another process is making a checkpoint. When it has finished, it finds the remaining records. Or another thread
             // has closed the store meanwhile, and made the last checkpoint. A process that has stored nothing may not be allowed to.
-            guard schedule.hasCommitted.load(ordering: .relaxed),
-                ![.lockTimedOut, .suiteFinished].contains(error.code), !error.isChangedRoot
+            guard hasCommitted, ![.lockTimedOut, .suiteFinished].contains(error.code), !error.isChangedRoot
             else { return }
             report(error)
         }
+    }
+
+    /// Whether another process, which may still make a checkpoint, is known to have written the newest records.
+    private var isWriterRunning: Bool {
+        let writer = store.peek { $0.journal.journal.flatMap { LockHolder(of: .writer, in: $0.page) } }
+        guard let writer, let process = writer.visibleProcess else { return false }
+        return process != UInt64(SystemCalls.currentProcess()) && writer.mayBeRunning
     }
 }
 

@@ -591,13 +591,13 @@ extension SettingsFile {
         case Errno.readOnlyFileSystem: "mount the file system for writing, or \(elsewhere)"
         case Errno.permissionDenied: "allow this user to write there, or \(elsewhere)"
         case Errno.notPermitted:
-            "remove the sticky bit of the directory (chmod -t), with which only the owner of a file can replace it, or the "
-                + "attribute that forbids it (chattr -i -a), or \(elsewhere)"
+            "remove the attribute that forbids it (chattr -i -a) or the sticky bit of the directory (chmod -t), whichever it has, "
+                + "or \(elsewhere)"
         case Errno.tooManyOpenFiles, Errno.tooManyOpenFilesInSystem: "close files, or raise the limit of open files"
         case Errno.noMemory: "free memory, or raise the memory limit"
         case Errno.isDirectory: Self.remedyForDirectory
         case Errno.noSuchFileOrDirectory, Errno.notDirectory:
-            "make sure that the directory can be created, or \(elsewhere)"
+            "make sure that the directory can be created, and that no symbolic link on the way leads to nothing, or \(elsewhere)"
         case Errno.fileNameTooLong: "give the suite or its file a shorter name"
         case Errno.resourceTemporarilyUnavailable: "try again"
         case Errno.noLocks:

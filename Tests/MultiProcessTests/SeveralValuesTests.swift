@@ -5,8 +5,8 @@ import StoredSettings
 import TestSupport
 import Testing
 
-@Suite("Coherent reads")
-struct CoherentReadTests {
+@Suite("Values of several settings, read together")
+struct SeveralValuesTests {
     /// What a loop of reads has seen.
     private struct Seen {
         var reads = 0
