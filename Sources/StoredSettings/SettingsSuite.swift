@@ -420,7 +420,7 @@ extension SettingsSuite {
     /// ```
     ///
     /// The closure reads the newest values. It runs while all other writers of the suite wait, in this process and others,
-    /// so keep it short. Over a store that machines share, it may run again, after another machine has changed the suite: only
+    /// so keep it short. It may run again, after another process has changed the suite meanwhile: only
     /// the last run counts. Make all changes through its parameter: another transaction, update or set of any suite inside the
     /// closure throws, and a plain assignment is reported and applied after the transaction.
     ///

@@ -35,6 +35,27 @@ public struct SettingsCommand: Sendable {
         self.init(catalog, name: name, program: program, console: .process)
     }
 
+    /// Creates a command that writes to closures instead of the streams of the process, so that a program can test what it prints.
+    ///
+    /// It is run as with a pipe as output, without input, and without the variables of the process.
+    ///
+    /// - Parameters:
+    ///   - catalog: The settings.
+    ///   - name: The name of the command, as people type it after the name of the program.
+    ///   - program: The name of the program in help, messages and completion scripts.
+    ///   - output: Receives what would be written to standard output, with line breaks.
+    ///   - errors: Receives the messages for standard error, each with a line break.
+    public init(
+        _ catalog: SettingsCatalog,
+        name: String = "config",
+        program: String = "tool",
+        output: @escaping @Sendable (String) -> Void,
+        errors: @escaping @Sendable (String) -> Void
+    ) {
+        let console = CommandConsole(write: output, writeError: errors)
+        self.init(catalog, name: name, program: program, console: console)
+    }
+
     package init(
         _ catalog: SettingsCatalog,
         name: String = "config",

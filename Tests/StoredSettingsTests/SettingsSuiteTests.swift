@@ -91,7 +91,7 @@ struct SettingsSuiteTests {
             #expect(suite[.high] == 99)
         }
         #expect(reporter.errors.map(\.code) == [.nestedTransaction, .nestedTransaction])
-        #expect(reporter.errors.allSatisfy { $0.consequence.contains("is applied after it") })
+        #expect(reporter.errors.allSatisfy { $0.consequence.contains("is tried after it") })
         #expect(suite.snapshot() == ["other": true, "low": 2, "high": 99])
         #expect(other.snapshot() == ["high": 98])
         try suite.synchronize()

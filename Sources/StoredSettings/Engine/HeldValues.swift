@@ -17,10 +17,8 @@ struct HeldValues {
 
     /// What a commit has noted for its record.
     struct Commit {
-        /// The thread that makes the commit.
-        fileprivate let thread = SystemCalls.currentThread()
-        /// Whether it checks the requirements, and no other check has ended since it began.
-        fileprivate(set) var isChecked: Bool
+        /// Whether it checks the requirements, and no other check has ended since its body began.
+        fileprivate(set) var isChecked = false
         /// The stored values that it assigns again, as changes from each value to itself.
         fileprivate(set) var reassigned: [StoreChange] = []
         /// The keys that others have changed since it began.
@@ -34,8 +32,8 @@ struct HeldValues {
     private(set) var version: UInt64 = 0
     /// Whether the requirements have to be checked.
     private(set) var isCheckDue = false
-    /// The commit whose body has begun last, until its record or its failure.
-    private var commit: Commit?
+    /// The commits that have begun, until their records or their failures, by the thread.
+    private var commits: [UInt: Commit] = [:]
     /// The errors that were reported, by the requirement.
     private var reports: [Requirement.ID: SettingsError] = [:]
 
@@ -75,15 +73,23 @@ struct HeldValues {
     }
 
     /// Begins a commit of the current thread.
-    mutating func beginCommit(isChecked: Bool) { commit = Commit(isChecked: isChecked) }
+    mutating func beginCommit() { commits[SystemCalls.currentThread()] = Commit() }
+
+    /// Begins the body of the commit, which can run again.
+    mutating func beginBody(isChecked: Bool) {
+        commits[SystemCalls.currentThread(), default: Commit()].isChecked = isChecked
+    }
 
     /// Ends the commit of the current thread, which is recorded now or has failed.
     ///
     /// - Returns: The commit; `nil` if the thread makes none, or it was recorded already.
     mutating func endCommit() -> Commit? {
         // What a commit has noted must not be part of another record.
-        commit?.thread == SystemCalls.currentThread() ? commit.take() : nil
+        commits.removeValue(forKey: SystemCalls.currentThread())
     }
+
+    /// Whether the commit of the current thread assigns values again, and was not recorded.
+    var isUnrecorded: Bool { commits[SystemCalls.currentThread()]?.reassigned.isEmpty == false }
 
     /// Notes that a value has become visible that was never checked together with the others.
     ///
@@ -96,16 +102,19 @@ struct HeldValues {
     ///
     /// Their pending writes end with the commit, and they are used from then on.
     mutating func noteReassigned(_ changes: [StoreChange]) {
+        let thread = SystemCalls.currentThread()
         // A newer value from outside remains stored.
-        let others = commit?.changedMeanwhile ?? []
-        commit?.reassigned = changes.filter { !others.contains($0.key) }
+        let others = commits[thread]?.changedMeanwhile ?? []
+        commits[thread]?.reassigned = changes.filter { !others.contains($0.key) }
             .map { StoreChange(key: $0.key, old: $0.old, new: $0.old) }
     }
 
-    /// Notes that others have changed a value, which the current commit does not assign again then.
+    /// Notes that others have changed a value, which the commits that are under way do not assign again then.
     mutating func noteChangeFromOutside(ofKey key: String) {
-        commit?.changedMeanwhile.insert(key)
-        commit?.reassigned.removeAll { $0.key == key }
+        for thread in commits.keys {
+            commits[thread]?.changedMeanwhile.insert(key)
+            commits[thread]?.reassigned.removeAll { $0.key == key }
+        }
     }
 
     /// Uses the new value of this process, and holds one from outside.
@@ -141,8 +150,8 @@ struct HeldValues {
     ) -> (new: [SettingsError], settled: [SettingsError]) {
         entries = used.mapValues { Entry(used: $0, isChecked: true) }
         (version, isCheckDue) = (version + 1, false)
-        // The current commit was checked with values that may have changed before this check.
-        commit?.isChecked = false
+        // A commit that is under way was checked with values that may have changed before this check.
+        for thread in commits.keys { commits[thread]?.isChecked = false }
         let new = errors.filter { reports[$0.key] == nil }
         let settled = reports.filter { errors[$0.key] == nil }
         reports = reports.filter { errors[$0.key] != nil }.merging(new) { first, _ in first }

@@ -201,7 +201,7 @@ extension SettingsEngine {
         }
     }
 
-    /// Throws ``SettingsError`` if changed contents do not meet a requirement.
+    /// The errors of the requirements that changed contents do not meet.
     ///
     /// A requirement whose values are the same as before is not checked: an edit may have violated it, which is no reason to
     /// refuse a change of other values.
@@ -210,29 +210,32 @@ extension SettingsEngine {
     ///   - keys: The keys that are changed.
     ///   - old: Returns the value of a key before the change.
     ///   - new: Returns the new value of a key.
-    /// - Throws: ``SettingsError`` with ``SettingsError/Code/requirementNotMet``.
-    func checkRequirements(
+    /// - Returns: The errors, with ``SettingsError/Code/requirementNotMet``.
+    func requirementErrors(
         for keys: some Sequence<String>,
         from old: (String) -> StoredValue?,
         to new: (String) -> StoredValue?
-    ) throws {
-        for requirement in requirements(for: keys) where !requirement.isSame(old, new) {
-            if let error = requirement.error(of: new) { throw error }
-        }
+    ) -> [SettingsError] {
+        requirements(for: keys).compactMap { $0.isSame(old, new) ? nil : $0.error(of: new) }
     }
 
     /// Checks the requirements that some assignments may violate, which are checked again when they are saved.
     ///
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/requirementNotMet``.
     func check(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
+        if let error = requirementErrors(after: edits).first { throw error }
+    }
+
+    /// The errors of the requirements that some changes violate.
+    func requirementErrors(after edits: some Collection<(key: String, value: StoredValue?)>) -> [SettingsError] {
         let requirements = requirements(for: edits.map(\.key))
-        guard !requirements.isEmpty, !CheckScope.isCurrent else { return }
+        guard !requirements.isEmpty, !CheckScope.isCurrent else { return [] }
         let old = contents()
         let edited = Dictionary(edits.map { ($0.key, $0.value) }) { $1 }
-        try CheckScope.run {
+        return CheckScope.run {
             // Finding the last good values may read a file, which other writers would wait for.
             if TransactionScope.current == nil { for requirement in requirements { requirement.prepare { old[$0] } } }
-            try checkRequirements(for: edited.keys, from: { old[$0] }) { edited[$0] ?? old[$0] }
+            return requirementErrors(for: edited.keys, from: { old[$0] }) { edited[$0] ?? old[$0] }
         }
     }
 }

@@ -6,7 +6,7 @@ import Synchronization
 extension SettingsEngine {
     /// The number of times that a check begins again because a value has changed meanwhile.
     private static let mostCheckAttempts = 100
-    /// The number of checks that one read waits for.
+    /// The number of checks that one read waits for, and the number of times that each of them begins again.
     ///
     /// The values that are held until then are those that were used before, so a read may return them.
     private static let mostChecksInRead = 3
@@ -24,7 +24,7 @@ extension SettingsEngine {
             if after == before, !after.isCheckDue { return result }
             // A transaction sees the stored values, and its caller holds the lock.
             guard !CheckScope.isCurrent, TransactionScope.current == nil else { return result }
-            if after.isCheckDue { checkRequirements() }
+            if after.isCheckDue { checkRequirements(attempts: Self.mostChecksInRead) }
         }
         return read()
     }
@@ -44,12 +44,14 @@ extension SettingsEngine {
     /// Checks all requirements, if a value has changed since the last check, and reports those that are not met.
     ///
     /// It runs code of the user, so the caller holds no lock.
-    func checkRequirements() {
+    ///
+    /// - Parameter mostAttempts: How often it begins again because a value has changed meanwhile.
+    func checkRequirements(attempts mostAttempts: Int = mostCheckAttempts) {
         // A reporter that reads a setting begins a check if one is due, so none is called before this one has ended.
         var dropped: [SettingsError] = []
         defer { for error in dropped { report(error) } }
         var attempts = 0
-        while attempts < Self.mostCheckAttempts {
+        while attempts < mostAttempts {
             let version = state.withLock { $0.held.version }
             // Reading can record changes of other processes.
             let values = CheckScope.run { readConsistently() }
@@ -82,18 +84,21 @@ extension SettingsEngine {
     ///
     /// - Returns: `false` if a value has changed since the check began.
     private func end(_ check: RequirementCheck, since version: UInt64) -> Bool {
-        let outcome = store.withValue(forKey: "") { _ in
-            state.withLock { state -> (StoreDelivery, new: [SettingsError], settled: [SettingsError])? in
-                guard state.held.version == version else { return nil }
-                let changes = check.replacedKeys.compactMap { key -> StoreChange? in
-                    guard !state.pendingWrites.contains(key) else { return nil }
-                    let old = state.held.value(forKey: key, over: check.stored[key])
-                    return PendingWrites.change(ofKey: key, from: old, to: check.used[key] ?? check.stored[key])
+        // The store may find a change here, whose delivery must not begin another check on top of this one.
+        let outcome = CheckScope.run {
+            store.withValue(forKey: "") { _ in
+                state.withLock { state -> (StoreDelivery, new: [SettingsError], settled: [SettingsError])? in
+                    guard state.held.version == version else { return nil }
+                    let changes = check.replacedKeys.compactMap { key -> StoreChange? in
+                        guard !state.pendingWrites.contains(key) else { return nil }
+                        let old = state.held.value(forKey: key, over: check.stored[key])
+                        return PendingWrites.change(ofKey: key, from: old, to: check.used[key] ?? check.stored[key])
+                    }
+                    let (new, settled) = state.held.endCheck(check.used, check.errors)
+                    self.invalidate()
+                    let commit = StoreCommit(changes: changes.sorted { $0.key < $1.key }, origin: .external)
+                    return (state.subscribers.offer(commit), new, settled)
                 }
-                let (new, settled) = state.held.endCheck(check.used, check.errors)
-                self.invalidate()
-                let commit = StoreCommit(changes: changes.sorted { $0.key < $1.key }, origin: .external)
-                return (state.subscribers.offer(commit), new, settled)
             }
         }
         guard let (delivery, new, settled) = outcome else { return false }

@@ -8,25 +8,38 @@ extension SettingsEngine {
     func transact<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         let scope = TransactionScope()
         defer { scope.performPostponed() }
-        return try commit { transaction in
-            let result = try scope.run {
-                guard hasRequirements else { return try body(&transaction) }
-                // With the pending writes, which were checked before.
-                let before = transaction
-                let result = try body(&transaction)
-                let after = transaction
-                // Values that do not meet a requirement are not used.
-                let held = checkedHeldValues
-                let used = { (key: String) in before.isEdited(key) ? before[key] : held[key] ?? before[key] }
-                let changed = Set(after.edited.map(\.key).filter { after[$0] != used($0) })
-                try CheckScope.run {
-                    try checkRequirements(for: changed, from: used) { changed.contains($0) ? after[$0] : used($0) }
-                }
+        // The body does not run again because of its own error.
+        var isRunning = false
+        return try retryingWithoutRejected(if: !isRunning) {
+            try commit { transaction in
+                isRunning = true
+                let result = try scope.run { try checking(&transaction, body) }
+                try transaction.checkStorable()
+                isRunning = false
                 return result
             }
-            try transaction.checkStorable()
-            return result
         }
+    }
+
+    /// Runs a body, and checks the requirements that its changes may violate.
+    private func checking<Result>(
+        _ transaction: inout StoreTransaction,
+        _ body: (inout StoreTransaction) throws -> Result
+    ) throws -> Result {
+        guard hasRequirements else { return try body(&transaction) }
+        // With the pending writes, which were checked before.
+        let before = transaction
+        let result = try body(&transaction)
+        let after = transaction
+        // Values that do not meet a requirement are not used.
+        let held = checkedHeldValues
+        let used = { (key: String) in before.isEdited(key) ? before[key] : held[key] ?? before[key] }
+        let changed = Set(after.edited.map(\.key).filter { after[$0] != used($0) })
+        let errors = CheckScope.run {
+            requirementErrors(for: changed, from: used) { changed.contains($0) ? after[$0] : used($0) }
+        }
+        if let error = errors.first { throw error }
+        return result
     }
 
     /// Stores some values; `nil` removes the value of a key.
@@ -38,10 +51,8 @@ extension SettingsEngine {
         func apply(_ transaction: inout StoreTransaction) {
             for (key, value) in edits { transaction[key] = value }
         }
-        let isRestricted = !requirements(for: keys).isEmpty
-        try retryingWithoutRejected {
-            if isRestricted { try transact(apply) } else { try commit(isBlind: true, apply) }
-        }
+        guard requirements(for: keys).isEmpty else { return try transact(apply) }
+        try retryingWithoutRejected { try commit(isBlind: true, apply) }
     }
 
     /// Stores a value; `nil` removes the value of the key.
@@ -126,7 +137,7 @@ extension SettingsEngine {
                 return afterTransaction { report(error) }
             }
             keep(edits)
-            if isBusy { return saveInBackground(report) }
+            if isBusy { return saveInBackground(edits.first?.key ?? "", report) }
             scheduleRetry()
             // Without a place to store anything, every reporter was notified when the suite was opened.
             guard isStorageAvailable else { return }
@@ -135,31 +146,24 @@ extension SettingsEngine {
         afterTransaction { [error] in report(error) }
     }
 
-    /// The newest assignment that waits for another thread to save it.
-    struct WaitingAssignment {
-        var number: UInt64 = 0
-        var report: @Sendable (SettingsError) -> Void = { _ in }
-    }
-
     /// Saves the pending writes on another thread, and reports a failure.
-    private func saveInBackground(_ report: @escaping @Sendable (SettingsError) -> Void) {
-        newestWaiting.withLock { $0 = WaitingAssignment(number: $0.number + 1, report: report) }
+    private func saveInBackground(_ key: String, _ report: @escaping @Sendable (SettingsError) -> Void) {
+        waitingReports.withLock { $0[key] = report }
         guard isSavingInBackground.set() else { return }
         // The work holds the engine: it alone has the values.
         suspendedWrites.runInBackground {
-            var newest: WaitingAssignment
             repeat {
-                newest = self.newestWaiting.withLock(\.self)
+                let reports = self.waitingReports.withLock { exchange(&$0, with: [:]) }
                 do {
                     try self.flush()
                 } catch {
                     var error = SettingsError.wrapping(error, as: .writeFailed)
                     error.consequence = Self.consequence(ofPending: error.code)
-                    newest.report(error)
+                    for (_, report) in reports.sorted(by: { $0.key < $1.key }) { report(error) }
                 }
                 self.isSavingInBackground.clear()
                 // A value that was assigned meanwhile may not have been tried.
-            } while self.newestWaiting.withLock(\.number) != newest.number && self.isSavingInBackground.set()
+            } while self.waitingReports.withLock({ !$0.isEmpty }) && self.isSavingInBackground.set()
             self.scheduleRetry()
         }
     }
@@ -167,7 +171,7 @@ extension SettingsEngine {
     /// The consequence of an assignment that becomes a pending write.
     private static func consequence(ofPending code: SettingsError.Code) -> String {
         code == .nestedTransaction
-            ? "the assignment is not part of the transaction, and is applied after it"
+            ? "the assignment is not part of the transaction, and is tried after it"
             : "the new value is used, is not saved yet, and is lost if the process ends before a later try succeeds"
     }
 
@@ -227,6 +231,8 @@ extension SettingsEngine {
         mayEnd: Bool,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
+        // Before the store reads its newest contents: what others change from here on is newer than what the body sees.
+        state.withLock { $0.held.beginCommit() }
         defer { state.withLock { _ = $0.held.endCommit() } }
         let scope = TransactionScope()
         defer { scope.performPostponed() }
@@ -235,7 +241,7 @@ extension SettingsEngine {
             let (restricted, isChecked) = (restrictedKeys, hasRequirements && !isBlind)
             // The store has read the commits of other processes, so the writes that are still pending are newer.
             flush = state.withLock { state in
-                state.held.beginCommit(isChecked: isChecked)
+                state.held.beginBody(isChecked: isChecked)
                 return state.pendingWrites.beginFlush(of: keys, except: isBlind ? restricted : [])
             }
             if scope.run({ !areRequirementsMet(by: flush, over: transaction) }) {
@@ -260,7 +266,10 @@ extension SettingsEngine {
             }
             return result
         }
-        return try store.commit(isBlind: isBlind, body)
+        let result = try store.commit(isBlind: isBlind, body)
+        // A store that has recorded nothing.
+        if state.withLock({ $0.held.isUnrecorded }) { record(StoreCommit(changes: [], origin: .local)).perform() }
+        return result
     }
 
     /// Whether there are pending writes that a commit can save.
@@ -370,15 +379,18 @@ extension SettingsEngine {
 
 extension SettingsEngine {
     /// Runs a commit, and runs it once more if it may have failed because of the pending writes that it would have saved.
-    func retryingWithoutRejected(_ commit: () throws -> Void) throws {
+    func retryingWithoutRejected<Result>(
+        if isOfStore: @autoclosure () -> Bool = true,
+        _ commit: () throws -> Result
+    ) throws -> Result {
         let isAnyPending = hasUnsavedWrites
         do {
-            try commit()
+            return try commit()
         } catch let error as SettingsError where error.code.isRejection {
-            guard isAnyPending || hasUnsavedWrites else { throw error }
+            guard isOfStore(), isAnyPending || hasUnsavedWrites else { throw error }
             // Another thread may have dropped or saved them already.
             dropRejected()
-            try commit()
+            return try commit()
         }
     }
 

@@ -41,7 +41,8 @@ package final class SettingsEngine: Sendable {
     let isObserved = Atomic(false)
     /// Whether a thread is about to save the pending writes.
     let isSavingInBackground = ScheduledFlag()
-    let newestWaiting = Locked(WaitingAssignment())
+    /// What reports that an assignment that waits for that thread cannot be saved, by the key.
+    let waitingReports = Locked<[String: @Sendable (SettingsError) -> Void]>([:])
     let isRetryScheduled = ScheduledFlag()
     /// The asynchronous operations that wait for other writers.
     let suspendedWrites = SuspendedOperations()
@@ -157,7 +158,11 @@ extension SettingsEngine {
     ) -> (value: StoredValue?, version: StoreVersion.Version) {
         readingChecked {
             store.withValue(forKey: key) { stored in
-                state.withLock { state in (state.value(forKey: key, over: stored), storeVersion.version) }
+                state.withLock { state in
+                    let version = storeVersion.version
+                    // The next read has to go on with a check that has not ended.
+                    return (state.value(forKey: key, over: stored), state.held.isCheckDue ? version.outdated : version)
+                }
             }
         }
     }
@@ -543,14 +548,18 @@ extension SettingsEngine {
             scope.postpone { self.finish() }
             return
         }
-        let error = isFinished ? nil : finishingError()
-        // Without a place to store anything, that was reported when the suite was opened.
-        if let error, isStorageAvailable { report(error) }
-        let subscribers = state.withLock { state in
+        let last = isFinished ? nil : finishingError()
+        let (error, subscribers) = state.withLock { state in
+            let count = state.pendingWrites.count
+            // A value that was assigned meanwhile is not tried again.
+            let isLost = last == nil && !state.isFinished && isStorageAvailable && count > 0
+            let error = isLost ? Self.finishingError(.notSaved(count, because: SettingsError.suiteFinished)) : last
             if !state.isFinished { state.finishingError = error }
             state.isFinished = true
-            return state.subscribers.removeAll()
+            return (error, state.subscribers.removeAll())
         }
+        // Without a place to store anything, that was reported when the suite was opened.
+        if let error, isStorageAvailable { report(error) }
         for subscriber in subscribers {
             subscriber.finish()
         }
@@ -570,11 +579,15 @@ extension SettingsEngine {
             if isAnythingStored { try store.synchronize() }
             return nil
         } catch {
-            var error = SettingsError.wrapping(error, as: .writeFailed)
-            if error.code == .notSaved {
-                error.consequence = "the suite is finished, and these values are lost when the process ends"
-            }
-            return error
+            return Self.finishingError(.wrapping(error, as: .writeFailed))
         }
+    }
+
+    private static func finishingError(_ error: SettingsError) -> SettingsError {
+        var error = error
+        if error.code == .notSaved {
+            error.consequence = "the suite is finished, and these values are lost when the process ends"
+        }
+        return error
     }
 }

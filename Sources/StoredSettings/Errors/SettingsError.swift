@@ -255,6 +255,8 @@ extension SettingsError {
         public static let migrationFailed = Code("migrationFailed")
         /// A setting belongs to another suite than the transaction, the observation or the call it is used in.
         public static let otherSuite = Code("otherSuite")
+        /// The changes of some suites are stored, and those of another one are not.
+        public static let partlyStored = Code("partlyStored")
         /// The suite has been finished.
         public static let suiteFinished = Code("suiteFinished")
         /// A suite was configured too late, or twice.

@@ -71,6 +71,9 @@ public struct StoreTransaction: Sendable {
         edits.map { StoreChange(key: $0.key, old: base[$0.key], new: $0.value) }.sorted { $0.key < $1.key }
     }
 
+    /// Whether an assigned value equals the stored one.
+    var hasEqualEdits: Bool { edits.contains { base[$0.key] == $0.value?.storedAsJSON } }
+
     /// The differences from the contents at the start of the transaction, sorted by key.
     public var changes: [StoreChange] {
         edited.filter { $0.old != $0.new }

@@ -25,6 +25,9 @@ public final class StoreVersion: @unchecked Sendable {
             (self.local, self.address, self.shared) = (local, address, shared)
         }
 
+        /// The version of values that must not be cached.
+        var outdated: Self { Self(local: 0, address: address, shared: shared) }
+
         /// Returns whether nothing has changed since the version was taken.
         ///
         /// - Parameter localAddress: The local address of the object that returned the version, which must still exist.

@@ -114,6 +114,12 @@ package struct CommandFailure: Error {
     package init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
+        case let error as PartlyStoredError:
+            let cause =
+                error.cause is CancellationError
+                ? CommandFailure(CommandExit.temporary, "the command was canceled. Run it again.")
+                : CommandFailure(error.cause)
+            self.init(cause.code, messages: cause.messages + ["The changes of \(error.names) are stored already."])
         case let error as SettingsError: self.init(CommandExit.code(of: error), error.inCommand.message)
         // The reader of the output has seen enough.
         case let error as SystemError where error.number == Errno.brokenPipe && error.call == .write:

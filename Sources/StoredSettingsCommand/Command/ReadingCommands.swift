@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import StoredSettings
+import StoredSettings
 
 extension CommandInvocation {
     /// Prints all settings.
@@ -117,35 +117,6 @@ extension CommandInvocation {
     }
 }
 
-extension AnySetting {
-    /// The setting as an object of JSON.
-    fileprivate var jsonObject: StoredValue {
-        let current = base.current
-        return [
-            "key": .string(key),
-            "suite": .string(suite.name),
-            "value": shownValue(current),
-            "text": text(of: current).map(StoredValue.string) ?? .null,
-            "layer": .string(layer.description),
-            "default": shownValue(CurrentValue(value: base.defaultStoredValue)),
-            "type": .string(typeName),
-            "help": .string(help.summary),
-            "valid": validValues.map(StoredValue.string) ?? .null,
-            "choices": choices.map { .array($0.map(StoredValue.string)) } ?? .null,
-            "isSecret": .bool(isSecret || current.isFromSecretFile),
-            "isSet": .bool(isSet),
-            "requiresRestart": .bool(traits.requiresRestart),
-            "deprecated": traits.deprecation.map(StoredValue.string) ?? .null,
-        ]
-    }
-
-    /// A value for output without `--reveal`.
-    func shownValue(_ current: CurrentValue) -> StoredValue {
-        guard let value = current.value else { return .null }
-        return isSecret || current.isFromSecretFile ? .string(SettingTraits.redactedText) : value
-    }
-}
-
 extension SettingsError {
     fileprivate func jsonObject(severity: String) -> StoredValue {
         [
@@ -156,12 +127,5 @@ extension SettingsError {
             "place": location.map { .string($0.description) } ?? .null,
             "message": .string(message),
         ]
-    }
-}
-
-extension StoredValue {
-    /// The value as JSON on several lines.
-    package var prettyJSON: String {
-        get throws { String(decoding: try JSONWriter.prettyText(of: self), as: UTF8.self) }
     }
 }

@@ -188,17 +188,15 @@ extension AnySetting {
         self.key == key || values[self.key] == nil && base.storedKeys.old.first { values[$0] != nil } == key
     }
 
+    /// Checks an imported value; the errors say what else can be done in a command.
     fileprivate func checkImported(_ value: StoredValue, acceptsUnknownMembers: Bool) throws {
-        if value == .string(SettingTraits.redactedText) {
-            var error = SettingsError.placeholder
-            error.remedy += ", or remove the key"
-            error.key = key
+        do {
+            try checkGiven(value, acceptsUnknownMembers: acceptsUnknownMembers)
+        } catch var error as SettingsError {
+            if value == .string(SettingTraits.redactedText) { error.remedy += ", or remove the key" }
+            if error.code == .unknownKey { error.remedy += ", or add --force to store it nevertheless" }
             throw error
         }
-        try base.check(value)
-        guard !acceptsUnknownMembers, var error = base.unknownMembers(in: value).first else { return }
-        error.remedy += ", or add --force to store it nevertheless"
-        throw error
     }
 }
 

@@ -62,10 +62,48 @@ struct RequirementCommitTests {
         store.fail(with: nil)
         // One that is never accepted makes the others be tried one by one.
         store.reject("other")
-        expectError(.unstorable) { try pool.suite.transaction { $0[storedValueFor: "another"] = 1 } }
-        try pool.suite.synchronize()
-        #expect(store.contents() == ["least": 30, "most": 40])
+        try pool.suite.transaction { $0[storedValueFor: "another"] = 1 }
+        #expect(store.contents() == ["least": 30, "most": 40, "another": 1])
         #expect(reporter.errors.map(\.code) == [.writeFailed, .writeFailed, .writeFailed, .unstorable])
+    }
+
+    private static func stackAddress() -> UInt {
+        var local = 0
+        return withUnsafeMutablePointer(to: &local) { UInt(bitPattern: $0) }
+    }
+
+    @Test("a check that meets new values of another process again and again does not nest")
+    func depth() async throws {
+        try await withSettingsPath { path in
+            let suite = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
+            let other = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
+            let (least, most) = (
+                Setting("least", default: 1, suite: suite), Setting("most", default: 900, suite: suite)
+            )
+            let otherLeast = Setting("least", default: 1, suite: other)
+            try await least.set(2)
+            let top = Mutex<UInt>(0)
+            let deepest = Mutex<UInt>(0)
+            let runs = Counter()
+            SettingsCatalog(least, most)
+                .require("least is at most most", least, most) { least, most in
+                    runs.add()
+                    let place = Self.stackAddress()
+                    let depth = top.withLock { $0 > place ? $0 - place : 0 }
+                    deepest.withLock { $0 = max($0, depth) }
+                    let count = runs.count
+                    // Each check finds the values changed again.
+                    if count < 100 { try onAnotherThread { try otherLeast.set(10 + count) } }
+                    return least <= most
+                }
+            await blocking {
+                top.withLock { $0 = Self.stackAddress() }
+                while runs.count < 100 { _ = least.value }
+            }
+            #expect(deepest.withLock(\.self) < 100_000)
+            await suite.finish()
+            await other.finish()
+        }
     }
 
     @Test("a validator that assigns another setting ends", arguments: [false, true])

@@ -129,6 +129,68 @@ struct EndOfPendingWriteTests {
         #expect(store.contents() == ["port": 3])
     }
 
+    /// A store that records no commit without changes.
+    private final class UnrecordingStore: ForwardingStore, StoreObserver {
+        let memory = InMemoryStore(["port": 3])
+        let failure = Mutex<SettingsError?>(nil)
+        private let observer = Mutex<(any StoreObserver)?>(nil)
+
+        func setObserver(_ observer: any StoreObserver) {
+            self.observer.withLock { $0 = observer }
+            memory.setObserver(self)
+        }
+
+        func record(_ commit: StoreCommit) -> StoreDelivery {
+            commit.changes.isEmpty ? .none : observer.withLock { $0?.record(commit) } ?? .none
+        }
+
+        func report(_ error: SettingsError) {}
+
+        func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+            if let error = failure.withLock({ $0 }) { throw error }
+            return try memory.commit(isBlind: isBlind, body)
+        }
+    }
+
+    @Test("a set of the stored value is kept over a store that does not record it")
+    func unrecorded() async throws {
+        let store = UnrecordingStore()
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let port = Setting("port", default: 0, suite: suite)
+        store.failure.withLock { $0 = full }
+        port.value = 9
+        store.failure.withLock { $0 = nil }
+        try await port.set(3)
+        #expect(port.value == 3)
+        try await suite.synchronize()
+        #expect(store.contents() == ["port": 3])
+    }
+
+    @Test(
+        "a transaction succeeds beside a pending write that the store never accepts, and its body runs once for its own error"
+    )
+    func rejectedBesideTransaction() async throws {
+        let store = FailingStore()
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let (first, second) = (Setting("first", default: 0, suite: suite), Setting("second", default: 0, suite: suite))
+        store.fail(with: full)
+        first.value = 9
+        store.fail(with: nil)
+        store.reject("first")
+        let runs = Counter()
+        await expectError(.invalidValue) {
+            try await suite.transaction { _ in
+                runs.add()
+                throw SettingsError(.invalidValue, fact: "it is wrong")
+            }
+        }
+        #expect(runs.count == 1)
+        try await suite.transaction { $0[second] = 1 }
+        try await second.update { $0 += 1 }
+        #expect(store.contents() == ["second": 2])
+        #expect(reporter.errors.map(\.code) == [.writeFailed, .unstorable])
+    }
+
     @Test("a set of the stored value ends an older pending write before any other commit begins")
     func nextCommit() async throws {
         let store = FailingStore(["port": 2])
@@ -212,7 +274,74 @@ struct EndOfPendingWriteTests {
         #expect(store.contents() == ["first": 1, "second": 1])
     }
 
-    // MARK: Edits while the body of a transaction runs
+    @Test("each assignment that waits for another thread and cannot be saved is reported")
+    func waitingReports() async throws {
+        try await withSettingsPath { path in
+            let reporters = [RecordingReporter(), RecordingReporter(), RecordingReporter()]
+            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            let settings = zip(["a", "b", "c"], reporters)
+                .map {
+                    Setting($0, default: 0, suite: SettingsSuite(store: store, reporter: $1))
+                }
+            try await settings[0].set(1)
+            let (isHeld, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            async let holder: Void = blocking {
+                do {
+                    try settings[0].suite
+                        .transaction { _ in
+                            isHeld.signal()
+                            mayEnd.wait()
+                        }
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            await blocking { isHeld.wait() }
+            for setting in settings { setting.value = 2 }
+            faults.fail(.write, with: ENOSPC)
+            mayEnd.signal()
+            await holder
+            await eventually("all are reported") { reporters.allSatisfy { $0.errors.map(\.code) == [.writeFailed] } }
+            faults.stop()
+            try await settings[0].suite.synchronize()
+            #expect(store.contents() == ["a": 2, "b": 2, "c": 2])
+            await settings[0].suite.finish()
+        }
+    }
+
+    /// A store that calls a closure when it is synchronized.
+    private final class SynchronizingStore: ForwardingStore {
+        let memory = InMemoryStore()
+        let failure = Mutex<SettingsError?>(nil)
+        let onSynchronize = Mutex<(@Sendable () -> Void)?>(nil)
+
+        func synchronize() { onSynchronize.withLock { $0.take() }?() }
+
+        func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+            if let error = failure.withLock({ $0 }) { throw error }
+            return try memory.commit(isBlind: isBlind, body)
+        }
+    }
+
+    @Test("an assignment that becomes a pending write while the suite is being finished is reported as lost")
+    func whileFinishing() async throws {
+        let store = SynchronizingStore()
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let port = Setting("port", default: 0, suite: suite)
+        try await port.set(1)
+        store.onSynchronize.withLock { hook in
+            hook = { [full] in
+                store.failure.withLock { $0 = full }
+                port.value = 2
+            }
+        }
+        await suite.finish()
+        #expect(reporter.errors.map(\.code) == [.writeFailed, .notSaved])
+        #expect(reporter.errors.last?.consequence.contains("lost") == true)
+        await expectError(.notSaved) { try await suite.synchronize() }
+    }
+
+    // MARK: Edits
 
     private func withPool(_ body: (PoolSettings, FileStore, String) async throws -> Void) async throws {
         try await withSettingsPath { path in
@@ -264,16 +393,39 @@ struct EndOfPendingWriteTests {
         }
     }
 
-    @Test("an edit is a change for streams, when a transaction assigns the earlier value again meanwhile")
+    @Test("a set after an edit takes precedence over it, also one of the value before the edit", arguments: [7, 8])
+    func setAfterEdit(value: Int) async throws {
+        for _ in 0..<5 {
+            try await withSettingsPath { path in
+                try path.overwriteFile(with: #"{"port": 7}"#)
+                let suite = SettingsSuite(fileAt: path, reporter: reporter)
+                let (port, other) = (
+                    Setting("port", default: 0, suite: suite), Setting("other", default: 0, suite: suite)
+                )
+                try await other.set(1)
+                let observation = port.observe { _ in }
+                #expect(port.value == 7)
+                try await suite.checkpoint()
+                try path.replaceFile(with: #"{"port": 9}"#)
+                try await port.set(value)
+                await eventually("the edit is noticed") { !suite.contains("other") }
+                #expect(port.value == value)
+                observation.invalidate()
+                await suite.finish()
+            }
+        }
+    }
+
+    @Test("a transaction that assigns the stored value takes precedence over an edit while its body runs")
     func editOfAssignedValue() async throws {
         try await withPool { pool, store, path in
             let log = OfferLog()
             let subscription = pool.suite.engine.addSubscriber(log).id
             defer { pool.suite.engine.removeSubscriber(subscription) }
             try await transact(pool, most: 8, edit: #"{"least": 2, "most": 10}"#, of: path, store)
-            #expect(pool.values == [2, 8])
-            #expect(store.contents() == ["least": 2, "most": 8])
-            #expect(log.commits.all.flatMap(\.changes).filter { $0.key == "least" }.map(\.new) == [2])
+            #expect(pool.values == [3, 8])
+            #expect(store.contents() == ["least": 3, "most": 8])
+            #expect(log.commits.all.flatMap(\.changes).map(\.key) == ["most"])
         }
     }
 

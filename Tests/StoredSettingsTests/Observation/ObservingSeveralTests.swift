@@ -73,13 +73,13 @@ struct ObservingSeveralTests {
             settings[port] = 2
             settings[host] = "example.org"
         }
+        observation.invalidate()
         let single = suite.observe(port) { port in seen.add("\(port)") }
         port.value = 3
-        #expect(seen.all == ["localhost:1", "example.org:2", "example.org:3", "3"])
-        observation.invalidate()
+        #expect(seen.all == ["localhost:1", "example.org:2", "3"])
         single.invalidate()
         port.value = 4
-        #expect(seen.all.count == 4 && suite.engine.subscriberCount == 0)
+        #expect(seen.all.count == 3 && suite.engine.subscriberCount == 0)
     }
 
     @Test("a setting of another suite is reported, and the observer is called for the others")

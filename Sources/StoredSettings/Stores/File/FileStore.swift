@@ -212,9 +212,12 @@ extension FileStore {
                 if let unknown, !isBlind { throw unknown }
                 var transaction = StoreTransaction(base: consume contents)
                 let result = try body(&transaction)
+                // A value that equals the one in memory may differ from the stored one.
+                let isKnown =
+                    unknown == nil
+                    && (!transaction.hasEqualEdits || peek { $0.version == version && $0.isFileUnchanged })
                 // The transaction's reference to the contents is released before they change, which avoids a copy.
-                // While the contents are unknown, a value that equals the one in memory may differ from the stored one.
-                let changes = (consume transaction).storedAsJSON(includingEqual: unknown != nil)
+                let changes = (consume transaction).storedAsJSON(includingEqual: !isKnown)
                 try append(changes, to: journal, since: version, &effects)
                 if !changes.isEmpty { changed = journal }
                 return result
@@ -447,7 +450,8 @@ extension FileStore {
             return .notPossible
         }
         let old = state.contents[key]
-        guard old != value else { return .unchanged }
+        // The value may be the one before an edit, over which this set takes precedence.
+        guard old != value else { return state.isFileUnchanged ? .unchanged : .notPossible }
         JournalRecord.complete(record, epoch: state.journal.position.epoch, salt: state.journal.salt)
         let appended = try journal.append(
             UnsafeRawBufferPointer(record),

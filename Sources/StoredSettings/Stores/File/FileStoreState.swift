@@ -212,6 +212,15 @@ extension FileStoreState {
         replayJournal()
     }
 
+    /// Whether the file is known to be the one whose contents are in memory.
+    var isFileUnchanged: Bool {
+        do {
+            return try !mustRead(file.status())
+        } catch {
+            return false
+        }
+    }
+
     /// Whether the file has to be read: it is not the file that was read last, or reading it may succeed now.
     private func mustRead(_ status: FileStatus?) throws -> Bool {
         guard isOpened else { return true }

@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StoredSettings
-
 /// Changes of settings that are checked already, grouped by the store that takes them.
-struct SettingsEdits: Sendable {
+package struct SettingsEdits: Sendable {
     /// The changes of one store.
-    struct Group: Sendable {
+    package struct Group: Sendable {
         /// The first of the suites with the store.
-        let suite: SettingsSuite
-        fileprivate(set) var edits: [(key: String, value: StoredValue?)] = []
+        package let suite: SettingsSuite
+        package fileprivate(set) var edits: [(key: String, value: StoredValue?)] = []
         /// The changes of some members, each of which needs the value in the transaction.
         fileprivate var parts: [@Sendable (inout SettingsTransaction) throws -> Void] = []
         /// The changed keys of each suite, whose layers may manage them.
         fileprivate var keys: [(suite: SettingsSuite, keys: [String])] = []
 
+        /// Whether no value is changed in part.
+        var isWhole: Bool { parts.isEmpty }
+
         /// Throws ``SettingsError`` if a changed key is managed in the suite of its setting.
-        func checkUnmanaged() throws(SettingsError) {
+        package func checkUnmanaged() throws(SettingsError) {
             for (suite, keys) in keys { try suite.checkUnmanaged(keys) }
         }
     }
 
     private(set) var groups: [Group] = []
 
-    var isEmpty: Bool { groups.allSatisfy { $0.edits.isEmpty && $0.parts.isEmpty } }
+    package init() {}
+
+    package var isEmpty: Bool { groups.allSatisfy { $0.edits.isEmpty && $0.parts.isEmpty } }
 
     /// Adds the change of a setting; `nil` removes its value.
-    mutating func add(_ value: StoredValue?, for setting: AnySetting) {
+    package mutating func add(_ value: StoredValue?, for setting: AnySetting) {
         add(setting.base.storedKeys.edits(value), in: setting.suite)
     }
 
     /// Adds the change of a setting to the value of a text.
-    mutating func add(_ text: ConvertedText, for setting: AnySetting) {
+    package mutating func add(_ text: ConvertedText, for setting: AnySetting) {
         guard let part = text.setPart else { return add(text.value, for: setting) }
         let index = index(of: setting.suite)
         groups[index].parts.append(part)
@@ -38,7 +41,7 @@ struct SettingsEdits: Sendable {
     }
 
     /// Adds changes of stored keys.
-    mutating func add(_ edits: [(key: String, value: StoredValue?)], in suite: SettingsSuite) {
+    package mutating func add(_ edits: [(key: String, value: StoredValue?)], in suite: SettingsSuite) {
         let index = index(of: suite)
         groups[index].edits += edits
         groups[index].keys.append((suite, edits.map(\.key)))
@@ -54,7 +57,7 @@ struct SettingsEdits: Sendable {
     /// Stores all changes, in one transaction for each store.
     ///
     /// Changes of whole values need no read, so that they can be stored while the settings file is malformed.
-    func store() async throws {
+    package func store() async throws {
         try await eachGroup { group in
             do {
                 try group.checkUnmanaged()
@@ -70,25 +73,27 @@ struct SettingsEdits: Sendable {
         }
     }
 
-    /// Runs a body for each store, and says what is stored already when a later one fails.
-    func eachGroup(_ body: @escaping @Sendable (Group) throws -> Void) async throws {
+    /// Runs a body for each store.
+    ///
+    /// - Throws: The error of the body; ``PartlyStoredError`` if the changes of other suites are stored by then.
+    package func eachGroup(_ body: @escaping @Sendable (Group) throws -> Void) async throws {
         var stored: [String] = []
         for group in groups {
             do {
                 try await group.suite.engine.suspending { try body(group) }
             } catch {
-                guard !stored.isEmpty else { throw error }
-                let failure =
-                    error is CancellationError
-                    ? CommandFailure(CommandExit.temporary, "The command was canceled. Run it again.")
-                    : CommandFailure(error)
-                let names = stored.map { "'\($0)'" }.joined(separator: ", ")
-                throw CommandFailure(
-                    failure.code,
-                    messages: failure.messages + ["The changes of \(names) are stored already."]
-                )
+                throw stored.isEmpty ? error : PartlyStoredError(suites: stored, cause: error)
             }
             stored.append(group.suite.name)
         }
     }
+}
+
+/// The changes of some suites are stored, and those of another one are not.
+package struct PartlyStoredError: Error {
+    let suites: [String]
+    package let cause: any Error
+
+    /// The names of the suites, for a message.
+    package var names: String { suites.map { "'\($0)'" }.joined(separator: ", ") }
 }
