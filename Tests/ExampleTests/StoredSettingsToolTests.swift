@@ -210,6 +210,21 @@ struct StoredSettingsToolTests {
         }
     }
 
+    @Test("a large value, for which a checkpoint begins at once, is in the settings file when the command has ended")
+    func largeValue() async throws {
+        try await withTemporaryDirectory { home in
+            let text = String(repeating: "x", count: 10_000_000)
+            try text.write(toFile: home + "/text", atomically: false, encoding: .utf8)
+            let file = try #require(FileHandle(forReadingAtPath: home + "/text"))
+            let input = ChildProcess.Input.descriptor(file.fileDescriptor)
+            let program = try ExampleProgram("stored-settings", ["acme", "set", "big", "--stdin"], home: home, input: input)
+            #expect(await program.exitCode() == 0)
+            #expect(program.errors.isEmpty)
+            let size = try FileManager.default.attributesOfItem(atPath: home + "/acme/settings.json")[.size] as? Int
+            #expect((size ?? 0) > text.count)
+        }
+    }
+
     @Test("what keeps a suite from being found is named", arguments: ["doctor", "list"])
     func obstacles(command: String) async throws {
         try await withTemporaryDirectory { home in

@@ -34,10 +34,11 @@ struct LayerLoader {
             case .managed(let path): look(at: path, isManaged: true)
             case .file(let path): look(at: path)
             case .directory(let path): look(atDirectory: path)
-            case .commandLine, .environment, .secretDirectory, .stored, .suite: break
+            case .secretDirectory(let path): look(atSecretDirectory: path)
+            case .commandLine, .environment, .stored, .suite: break
             }
         }
-        for path in secrets.keys { secrets[path]?.look(atTextIn: path, system) }
+        for path in secrets.keys { look(atSecret: path) }
     }
 
     /// Adds the files in which the secret of a setting may be.
@@ -48,7 +49,8 @@ struct LayerLoader {
         for path in names.paths {
             keys[path, default: []].insert(key)
             guard secrets[path] == nil else { continue }
-            secrets[path, default: LayerFile()].look(atTextIn: path, system)
+            secrets[path] = LayerFile()
+            look(atSecret: path)
             isNew = true
         }
         return isNew
@@ -57,6 +59,26 @@ struct LayerLoader {
     private mutating func look(at path: FilePath, isManaged: Bool = false, isDropIn: Bool = false) {
         let file = SettingsFile(path: path, system: system)
         documents[path, default: LayerFile()].look(at: file, isManaged: isManaged, isDropIn: isDropIn)
+    }
+
+    /// Looks at a secret, unless its directory cannot be used, which is one problem for all names of all settings.
+    private mutating func look(atSecret path: FilePath) {
+        guard directoryProblems[path.directory] == nil else { return }
+        secrets[path]?.look(atTextIn: path, system)
+    }
+
+    private mutating func look(atSecretDirectory path: FilePath) {
+        do {
+            // This needs the permission that opening a file in it needs.
+            _ = try system.status(at: path.adding("/."))
+            directoryProblems[path] = nil
+        } catch {
+            let file = SettingsFile(path: path, system: system)
+            let cause = SystemError(call: .open, path: path, number: error.number)
+            let hasContents = secrets.contains { $0.key.directory == path && $0.value.contents != nil }
+            directoryProblems[path] =
+                .unreadableLayer(file, because: cause, hasContents: hasContents, isManaged: false)
+        }
     }
 
     private mutating func look(atDirectory path: FilePath) {

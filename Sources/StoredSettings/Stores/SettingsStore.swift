@@ -281,8 +281,8 @@ extension SettingsPersistence: CustomStringConvertible {
     /// A textual representation of the persistence.
     public var description: String {
         switch self {
-        case .durable(let path): "stored in \(path)"
-        case .readOnly(let path, let reason): "read from \(path), which cannot be changed: \(reason)"
+        case .durable(let path): "stored in \(TerminalText.escaped(path))"
+        case .readOnly(let path, let reason): "read from \(TerminalText.escaped(path)), which cannot be changed: \(reason)"
         case .ephemeral(let reason): "stored in memory: \(reason)"
         }
     }

@@ -35,7 +35,7 @@ extension Examination {
                         remedy: isLinked
                             ? "correct the link"
                             : status.isDirectory
-                                ? "move it away; then the values of the last good copy are used"
+                                ? "move it away; then the values of the last good copy are used, if there is one"
                                 : "use the path of a regular file"
                     )
                 )
@@ -219,7 +219,9 @@ extension Examination {
                 )
             )
         }
-        if let journal, copy != nil, LastGoodCopy.isOutdated(in: journal.page) {
+        if let journal, copy != nil, LastGoodCopy.isOutdated(in: journal.page),
+            !findings.contains(where: { $0.topic == .attributes })
+        {
             add(
                 Finding(
                     .copy,

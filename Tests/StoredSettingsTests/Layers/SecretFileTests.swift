@@ -250,6 +250,33 @@ struct SecretFileTests {
         }
     }
 
+    @Test("a directory of secrets that cannot be used is one problem, whatever the number of settings", arguments: [0, 1, 2])
+    func unusableDirectory(kind: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory + "/secrets"
+            switch kind {
+            case 0: try place.writeLayer("no directory")
+            case 1: try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: place)
+            default:
+                // Root may enter it.
+                guard geteuid() != 0 else { return }
+                try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
+                #expect(chmod(place, 0) == 0)
+            }
+            let sources = [SettingsSource.secrets(directory: place), .environment([:], prefix: "ACME_")]
+            let suite = SettingsSuite.inMemory(sources: sources, reporter: reporter)
+            for key in ["a", "b.c", "token"] { #expect(Setting(key, default: "none", suite: suite).value == "none") }
+            #expect(reporter.errors.map(\.location?.file) == [place], "\(reporter.errors)")
+            let settings = [Setting("a", default: "", suite: suite), Setting("token", default: "", suite: suite)]
+            #expect(SettingsCatalog(settings[0], settings[1]).findProblems().errors.count == 1)
+            chmod(place, 0o700)
+            guard kind < 2 else { return }
+            try FileManager.default.removeItem(atPath: place)
+            try "\(place)/token".writeLayer("s3cret")
+            await eventually("the secret is read") { settings[1].value == "s3cret" }
+        }
+    }
+
     @Test("validation knows the variables that name files")
     func validation() {
         let variables = ["ACME_TOKEN_FILE": "/dev/null", "ACME_TOKE_FILE": "/dev/null"]

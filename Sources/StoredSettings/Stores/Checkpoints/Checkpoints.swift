@@ -186,7 +186,8 @@ extension Checkpoints {
             let error = file.writeError(error, consequence: consequence)
             // Another process is making a checkpoint. When it has finished, it finds the remaining records. Or another thread
             // has closed the store meanwhile, and made the last checkpoint. A process that has stored nothing may not be allowed to.
-            guard hasCommitted, ![.lockTimedOut, .suiteFinished].contains(error.code), !error.isChangedRoot
+            // A malformed file was reported before, too.
+            guard hasCommitted, ![.lockTimedOut, .suiteFinished, .malformedFile].contains(error.code), !error.isChangedRoot
             else { return }
             report(error)
         }
@@ -211,6 +212,8 @@ struct Checkpointer {
     private let unwritten: Set<String>
     /// How long to wait for the journal's lock.
     private let timeout: LockTimeouts
+    /// Held until the lock is released: the end of an engine closes the store, which makes the last checkpoint.
+    private let observer: (any LastGoodObserver)?
     private var effects = Effects()
     /// What did not prevent the file from being written.
     private var problems: [SettingsError] = []
@@ -230,7 +233,14 @@ struct Checkpointer {
         _ unwritten: Set<String>,
         timeout: LockTimeouts
     ) throws {
-        var checkpointer = Checkpointer(store: store, lock: lock, unwritten: unwritten, timeout: timeout)
+        let observer = store.checkpoints.observer
+        var checkpointer = Checkpointer(
+            store: store,
+            lock: lock,
+            unwritten: unwritten,
+            timeout: timeout,
+            observer: observer
+        )
         if let page = checkpointer.page { LockHolder.current?.store(as: .checkpoint, in: page) }
         // After the lock is released: a subscriber may make a checkpoint.
         defer {
@@ -238,6 +248,7 @@ struct Checkpointer {
             if let page = checkpointer.page { LockHolder.remove(as: .checkpoint, from: page) }
             lock.release()
             store.perform(checkpointer.effects)
+            withExtendedLifetime(observer) {}
         }
         try checkpointer.run()
         let (new, settled) = store.schedule.noteSuccess(checkpointer.problems)
@@ -266,8 +277,7 @@ struct Checkpointer {
             return true
         }
         prepareForSets()
-        let observer = store.checkpoints.observer
-        let retains = { (key: String) in
+        let retains = { [observer] (key: String) in
             // It may have had another value in between.
             !plan.changed.contains(key) && observer?.uses(plan.contents[key], forKey: key) != true
         }
@@ -355,9 +365,7 @@ extension Checkpointer {
 
     /// - Returns: `nil` when the file has to be read first.
     private mutating func makePlan() throws -> Plan? {
-        // Held until the locks are released.
-        let observer = store.checkpoints.observer
-        return try withExclusiveJournal { [unwritten] journal, state in
+        try withExclusiveJournal { [unwritten, observer] journal, state in
             // A file that could not be read a moment ago is not read again under the journal's lock.
             // A file whose times are coarse is compared when it is replaced.
             let isLookDue = state.settings.failure == nil && state.settings.reading?.checksum == nil

@@ -358,15 +358,20 @@ enum OpenStores {
     }
 
     private static func checkpointAll() {
-        for store in stores.withLock(\.objects) { store.checkpointAtExit() }
+        let deadline = ContinuousClock.now + CheckpointSchedule.timeoutAtEnd
+        for store in stores.withLock(\.objects) { store.checkpointAtExit(until: deadline) }
     }
 }
 
 extension FileStore {
-    /// Makes a last checkpoint, unless a commit is in progress: its body may have called `exit`, and would never
-    /// return.
-    fileprivate func checkpointAtExit() {
-        guard writer.withLockIfAvailable({ _ in true }) ?? false else { return }
+    /// Makes a last checkpoint, unless a commit is in progress: its body may have called `exit`, and would never return.
+    ///
+    /// A checkpoint of another thread is waited for.
+    fileprivate func checkpointAtExit(until deadline: ContinuousClock.Instant) {
+        while !(writer.withLockIfAvailable({ _ in true }) ?? false) {
+            guard TransactionScope.current == nil, .now < deadline else { return }
+            SystemCalls.sleep(seconds: 0.001)
+        }
         checkpoints.runAtEnd()
     }
 }
