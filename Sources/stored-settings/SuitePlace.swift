@@ -90,7 +90,8 @@ struct SuitePlace: ToolPlace {
                 return "\(path) is a symbolic link that leads to nothing. Correct the link, or mount what it leads to"
             }
             return status.isDirectory
-                ? nil : "\(path) is not a directory. If it is the settings file, leave out what follows; otherwise use another path"
+                ? nil
+                : "\(path) is not a directory. If it is the settings file, leave out what follows; otherwise use another path"
         } catch {
             return "\(error)"
         }

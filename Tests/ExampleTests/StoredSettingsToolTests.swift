@@ -217,7 +217,12 @@ struct StoredSettingsToolTests {
             try text.write(toFile: home + "/text", atomically: false, encoding: .utf8)
             let file = try #require(FileHandle(forReadingAtPath: home + "/text"))
             let input = ChildProcess.Input.descriptor(file.fileDescriptor)
-            let program = try ExampleProgram("stored-settings", ["acme", "set", "big", "--stdin"], home: home, input: input)
+            let program = try ExampleProgram(
+                "stored-settings",
+                ["acme", "set", "big", "--stdin"],
+                home: home,
+                input: input
+            )
             #expect(await program.exitCode() == 0)
             #expect(program.errors.isEmpty)
             let size = try FileManager.default.attributesOfItem(atPath: home + "/acme/settings.json")[.size] as? Int

@@ -234,7 +234,9 @@ extension SettingsEngine {
         let edited = Dictionary(edits.map { ($0.key, $0.value) }) { $1 }
         return CheckScope.run {
             // Finding the last good values may read a file, which other writers would wait for.
-            if TransactionScope.current == nil { for requirement in requirements { requirement.prepare { old[$0] } } }
+            if TransactionScope.current == nil {
+                for requirement in requirements { requirement.prepare { old[$0] } }
+            }
             return requirementErrors(for: edited.keys, from: { old[$0] }) { edited[$0] ?? old[$0] }
         }
     }

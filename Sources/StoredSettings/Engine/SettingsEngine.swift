@@ -161,7 +161,9 @@ extension SettingsEngine {
                 state.withLock { state in
                     let version = storeVersion.version
                     // The next read has to go on with a check that has not ended.
-                    return (state.value(forKey: key, over: stored), state.held.isCheckDue ? version.outdated : version)
+                    return (
+                        state.value(forKey: key, over: stored), state.held.isCheckDue ? version.outdated : version
+                    )
                 }
             }
         }

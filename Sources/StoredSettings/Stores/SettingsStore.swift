@@ -282,7 +282,8 @@ extension SettingsPersistence: CustomStringConvertible {
     public var description: String {
         switch self {
         case .durable(let path): "stored in \(TerminalText.escaped(path))"
-        case .readOnly(let path, let reason): "read from \(TerminalText.escaped(path)), which cannot be changed: \(reason)"
+        case .readOnly(let path, let reason):
+            "read from \(TerminalText.escaped(path)), which cannot be changed: \(reason)"
         case .ephemeral(let reason): "stored in memory: \(reason)"
         }
     }

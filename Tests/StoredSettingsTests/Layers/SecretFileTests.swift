@@ -250,7 +250,7 @@ struct SecretFileTests {
         }
     }
 
-    @Test("a directory of secrets that cannot be used is one problem, whatever the number of settings", arguments: [0, 1, 2])
+    @Test("a directory of secrets that cannot be used is one problem for all settings", arguments: [0, 1, 2])
     func unusableDirectory(kind: Int) async throws {
         try await withTemporaryDirectory { directory in
             let place = directory + "/secrets"

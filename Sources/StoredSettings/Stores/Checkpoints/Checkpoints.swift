@@ -187,7 +187,8 @@ extension Checkpoints {
             // Another process is making a checkpoint. When it has finished, it finds the remaining records. Or another thread
             // has closed the store meanwhile, and made the last checkpoint. A process that has stored nothing may not be allowed to.
             // A malformed file was reported before, too.
-            guard hasCommitted, ![.lockTimedOut, .suiteFinished, .malformedFile].contains(error.code), !error.isChangedRoot
+            guard hasCommitted, ![.lockTimedOut, .suiteFinished, .malformedFile].contains(error.code),
+                !error.isChangedRoot
             else { return }
             report(error)
         }
