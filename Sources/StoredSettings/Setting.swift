@@ -123,6 +123,13 @@ extension Setting {
         return box.storedValue != nil
     }
 
+    /// Whether the value is equal to the default, whether it is stored or not.
+    ///
+    /// Their stored forms are compared. It costs a read and two conversions.
+    public var isDefault: Bool {
+        box.identity(of: box.uncachedReading) == box.encoded(defaultValue)
+    }
+
     /// Returns the stored value, without the default and without the layers around the store.
     ///
     /// - Returns: The stored value; `nil` when nothing is stored.
@@ -241,6 +248,19 @@ extension Setting {
         self.init(optional: key, suite: suite, SettingMetadata(help: help, traits: traits)) {
             $0.values(of: Wrapped.self, by: bridge, in: valid, where: validate)
         }
+    }
+}
+
+// MARK: - Comparing
+
+extension Setting: Hashable {
+    /// Whether both have the same key in the same suite.
+    public static func == (left: Setting, right: Setting) -> Bool { left.key == right.key && left.suite == right.suite }
+
+    /// Hashes the key and the suite.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(key)
+        hasher.combine(suite)
     }
 }
 

@@ -117,7 +117,15 @@ extension SettingsCatalog {
         let prepare: @Sendable ((StoredKeys) -> StoredValue?) -> Void = { stored in
             repeat (each boxes).findLastGoodValue(insteadOf: stored((each boxes).key.storedKeys))
         }
-        let condition = Requirement(requirement, keys, owner, prepare: prepare) { stored in
+        let origins: @Sendable ((StoredKeys) -> StoredValue?) -> [String] = { stored in
+            var origins: [String] = []
+            for box in repeat each boxes {
+                let origin = box.origin(over: stored(box.key.storedKeys))
+                if let origin { origins.append("'\(box.key.name)' is \(origin)") }
+            }
+            return origins
+        }
+        let condition = Requirement(requirement, keys, owner, prepare: prepare, origins: origins) { stored in
             try isMet(repeat (each boxes).checkedValue(of: stored((each boxes).key.storedKeys)))
         }
         owner.engine.add(condition)

@@ -137,14 +137,15 @@ extension Setting: CatalogSetting {
         } catch {
             problems.append(box.unreadable(error))
         }
-        guard !problems.isEmpty else { return [] }
+        let ofDefault = box.problem(ofDefault: defaultValue).map { [$0] } ?? []
+        guard !problems.isEmpty else { return ofDefault }
         // The program may stop because of these errors.
         let used = "if the program continues, \(phraseOfValueInUse) is used"
         for index in problems.indices {
             problems[index].consequence =
                 index < overrideCount ? used : "\(used), and the stored value is left as it is"
         }
-        return problems
+        return problems + ofDefault
     }
 
     private var phraseOfValueInUse: String {

@@ -21,6 +21,8 @@ final class Requirement: Sendable {
     ///
     /// A check under a lock uses those that were found. The caller holds no lock.
     private let findLastGoodValues: @Sendable ((StoredKeys) -> StoredValue?) -> Void
+    /// Returns where those values come from that are not stored ones, for an error.
+    private let origins: @Sendable ((StoredKeys) -> StoredValue?) -> [String]
 
     /// Creates a requirement.
     ///
@@ -29,6 +31,7 @@ final class Requirement: Sendable {
     ///   - keys: The keys of the settings.
     ///   - suite: The suite of the settings.
     ///   - prepare: Finds the last good values of the settings, as ``prepare(_:)``.
+    ///   - origins: Returns where those values come from that are not stored ones.
     ///   - isMet: Returns whether the values meet the requirement that the settings have for some stored values. It runs user
     ///     code, so it is called under no lock, except by a transaction that has changed one of the values.
     init(
@@ -36,9 +39,11 @@ final class Requirement: Sendable {
         _ keys: [StoredKeys],
         _ suite: SettingsSuite,
         prepare: @escaping @Sendable ((StoredKeys) -> StoredValue?) -> Void,
+        origins: @escaping @Sendable ((StoredKeys) -> StoredValue?) -> [String] = { _ in [] },
         isMet: @escaping @Sendable ((StoredKeys) -> StoredValue?) throws -> Bool
     ) {
         (self.text, self.keys, findLastGoodValues, self.isMet) = (text, keys, prepare, isMet)
+        self.origins = origins
         allKeys = keys.flatMap(\.all)
         self.suite = suite.name
     }
@@ -68,18 +73,20 @@ final class Requirement: Sendable {
     /// - Returns: The error; `nil` if they meet the requirement.
     func error(of stored: (String) -> StoredValue?) -> SettingsError? {
         do {
-            return try isMet { $0.value(stored) } ? nil : error()
+            return try isMet { $0.value(stored) } ? nil : error(of: stored, because: nil)
         } catch {
-            return self.error(because: error)
+            return self.error(of: stored, because: error)
         }
     }
 
-    private func error(because cause: (any Error)? = nil) -> SettingsError {
+    private func error(of stored: (String) -> StoredValue?, because cause: (any Error)?) -> SettingsError {
         let names = keys.map { "'\($0.current)'" }
         let (verb, alternative) = names.count == 1 ? ("does", "") : ("do", ", or several of them in one transaction")
+        let origins = origins { $0.value(stored) }
+        let origin = origins.isEmpty ? "" : " (\(origins.joined(separator: ", and ")))"
         var error = SettingsError(
             .requirementNotMet,
-            fact: "\(names.joined(separator: " and ")) \(verb) not meet the requirement: \(text)",
+            fact: "\(names.joined(separator: " and ")) \(verb) not meet the requirement: \(text)\(origin)",
             consequence: "nothing is changed",
             remedy: "change \(names.joined(separator: " or "))\(alternative)",
             underlying: cause
@@ -243,6 +250,13 @@ extension SettingsEngine {
 }
 
 extension SettingBox {
+    /// Where the value comes from that the setting has for a stored one; `nil` if it is the stored one.
+    func origin(over stored: StoredValue?) -> String? {
+        if let override = quietOverrideReadings.used()?.reading { return "given by \(place(of: override))" }
+        guard stored == nil else { return nil }
+        return quietBaseReadings.used().map { "given by \(place(of: $0.reading))" } ?? "the default"
+    }
+
     /// Finds the last good value if the stored one is unusable, and reports nothing.
     func findLastGoodValue(insteadOf stored: StoredValue?, ifUsable: (StoredValue) -> Void = { _ in }) {
         // A check under a lock must not be the first to read the files of layers.

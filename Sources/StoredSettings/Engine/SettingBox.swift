@@ -66,6 +66,8 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     let layerCaches: (overrides: LayerCache<Value>, bases: LayerCache<Value>)?
     /// The value that was read first, of all settings with the key; `nil` for a setting whose changes need no restart.
     let startValue: StartValue?
+    /// Whether the default was used, and so checked.
+    private let isDefaultChecked = Atomic(false)
     /// Whether values under an old key and under the new one were reported.
     private let isOldValueReported = Atomic<Bool>(false)
 
@@ -227,7 +229,32 @@ extension SettingBox {
             // An unusable stored value was reported before.
             if isReported, !hasStoredValue, let fallback { report(error, about: fallback, hasLastGood: false) }
         }
-        return Reading(value: key.defaultValue, stored: nil)
+        let value = key.defaultValue
+        if isReported { checkDefault(value) }
+        return Reading(value: value, stored: nil)
+    }
+
+    /// Reports once, when the default is used first, that it is not a valid value.
+    private func checkDefault(_ value: Value) {
+        guard !isReadByValidator, !isDefaultChecked.exchange(true, ordering: .relaxed),
+            let problem = problem(ofDefault: value)
+        else { return }
+        report(problem)
+    }
+
+    /// The error of a declaration whose default is not a valid value; `nil` if it is.
+    func problem(ofDefault value: Value) -> SettingsError? {
+        do {
+            try validate(value)
+            return nil
+        } catch {
+            var problem = naming(shown(error, as: .validationFailed), as: .validationFailed)
+            problem.code = .conflictingDeclarations
+            problem.fact = "the default is not a valid value of the setting: \(problem.fact)"
+            problem.consequence = "it is used all the same while no other value is"
+            problem.remedy = "declare a default that the range and the validator accept"
+            return problem
+        }
     }
 
     private func noteUsable(_ stored: StoredValue?) {

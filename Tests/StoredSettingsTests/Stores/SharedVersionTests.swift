@@ -46,8 +46,8 @@ struct SharedVersionTests {
     @Test("an error names the place that the store finds", arguments: [false, true])
     func places(isShared: Bool) throws {
         let (store, reporter) = (CountingStore(isShared: isShared), RecordingReporter())
-        let port = Setting("port", default: 0, suite: SettingsSuite(store: store, reporter: reporter), in: 5...10)
-        #expect(port.value == 0)
+        let port = Setting("port", default: 5, suite: SettingsSuite(store: store, reporter: reporter), in: 5...10)
+        #expect(port.value == 5)
         #expect(reporter.errors.map(\.location) == [SettingsError.Location(file: "/table", line: 7, column: 1)])
     }
 }
