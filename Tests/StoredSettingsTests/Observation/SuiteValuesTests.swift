@@ -94,6 +94,62 @@ struct SuiteValuesTests {
         #expect(reporter.errors.isEmpty)
     }
 
+    private struct ServerSettings {
+        @DefaultStorage var host: String
+        @DefaultStorage var port: Int
+        @DefaultStorageOptional(key: "token") var token: String?
+        let other: Setting<Int>
+        let pair: (Setting<Int>, Setting<Int>)
+
+        init(_ suite: SettingsSuite, _ another: SettingsSuite) {
+            _host = DefaultStorage(wrappedValue: "localhost", key: "host", suite: suite)
+            _port = DefaultStorage(wrappedValue: 8080, key: "port", suite: suite)
+            _token = DefaultStorageOptional(key: "token", suite: suite)
+            other = Setting("other", default: 1, suite: another)
+            pair = (Setting("left", default: 0, suite: suite), Setting("right", default: 0, suite: suite))
+        }
+    }
+
+    @Test("a snapshot keeps the values of all settings")
+    func snapshot() async throws {
+        let settings = ServerSettings(suite, .inMemory())
+        settings.port = 1
+        let now = SettingsSnapshot(settings)
+        settings.port = 2
+        settings.token = "t"
+        settings.other.value = 3
+        #expect(now.$host == "localhost" && now.$port == 1 && now.$token == nil && now[settings.other] == 1)
+        let later = SettingsSnapshot(settings)
+        #expect(later.$port == 2 && later.$token == "t" && later.other == 3)
+        #expect(now[Setting("elsewhere", default: 5, suite: suite)] == 5)
+    }
+
+    @Test("a snapshot has all changes of a transaction, or none")
+    func wholeSnapshot() async throws {
+        let settings = ServerSettings(suite, .inMemory())
+        let isOver = Flag()
+        async let writing: Void = blocking {
+            for number in 1...2_000 {
+                do {
+                    try suite.transaction { values in
+                        values[settings.pair.0] = number
+                        values[settings.pair.1] = number
+                    }
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            isOver.set()
+        }
+        var torn = 0
+        while !isOver.isSet {
+            let now = SettingsSnapshot(settings)
+            if now[settings.pair.0] != now[settings.pair.1] { torn += 1 }
+        }
+        await writing
+        #expect(torn == 0)
+    }
+
     @Test("a coherent read of a setting of another suite is reported")
     func coherentReadOfOtherSuite() {
         let foreign = Setting("port", default: 5, suite: .inMemory())
