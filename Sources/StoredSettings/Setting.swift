@@ -255,7 +255,9 @@ extension Setting {
 
 extension Setting: Hashable {
     /// Whether both have the same key in the same suite.
-    public static func == (left: Setting, right: Setting) -> Bool { left.key == right.key && left.suite == right.suite }
+    public static func == (left: Setting, right: Setting) -> Bool {
+        left.key == right.key && left.suite == right.suite
+    }
 
     /// Hashes the key and the suite.
     public func hash(into hasher: inout Hasher) {

@@ -291,7 +291,8 @@ extension SettingsError {
             .emptyCatalog,
             fact: "no setting is declared in a value of type \(name)",
             consequence: "the catalog does not contain its settings",
-            remedy: "pass an instance of a struct or a class with settings; pass the elements of an array one by one"
+            remedy:
+                "pass an instance of a struct or a class with settings; pass the elements of an array one by one"
         )
     }
 

@@ -81,7 +81,8 @@ final class Requirement: Sendable {
 
     private func error(of stored: (String) -> StoredValue?, because cause: (any Error)?) -> SettingsError {
         let names = keys.map { "'\($0.current)'" }
-        let (verb, alternative) = names.count == 1 ? ("does", "") : ("do", ", or several of them in one transaction")
+        let (verb, alternative) =
+            names.count == 1 ? ("does", "") : ("do", ", or several of them in one transaction")
         let origins = origins { $0.value(stored) }
         let origin = origins.isEmpty ? "" : " (\(origins.joined(separator: ", and ")))"
         var error = SettingsError(

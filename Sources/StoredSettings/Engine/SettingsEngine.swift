@@ -305,7 +305,9 @@ extension SettingsEngine: StoreObserver {
     /// Offers changes to the subscribers of their keys, unless the current task suppresses notifications.
     ///
     /// The requirements are checked when they have received them, if that is due.
-    func checkedDelivery(of changes: [StoreChange], _ origin: SettingChangeOrigin, _ state: State) -> StoreDelivery {
+    func checkedDelivery(of changes: [StoreChange], _ origin: SettingChangeOrigin, _ state: State)
+        -> StoreDelivery
+    {
         let commit = StoreCommit(changes: changes, origin: origin)
         var delivery = state.subscribers.offer(commit, isQuiet: origin == .local && Quiet.covers(self))
         (delivery.recorder, delivery.isCheckDue) = (self, state.held.isCheckDue)
@@ -555,7 +557,8 @@ extension SettingsEngine {
             let count = state.pendingWrites.count
             // A value that was assigned meanwhile is not tried again.
             let isLost = last == nil && !state.isFinished && isStorageAvailable && count > 0
-            let error = isLost ? Self.finishingError(.notSaved(count, because: SettingsError.suiteFinished)) : last
+            let error =
+                isLost ? Self.finishingError(.notSaved(count, because: SettingsError.suiteFinished)) : last
             if !state.isFinished { state.finishingError = error }
             state.isFinished = true
             return (error, state.subscribers.removeAll())

@@ -267,7 +267,8 @@ extension LayerFile<[String: StoredValue]> {
             if isDropIn, let status = try file.status(), status.isNullOrEmpty {
                 return Reading(contents: [:], status: status, isCertain: SettingsFile.isCertain(status))
             }
-            return try file.read().map { Reading(contents: $0.contents, status: $0.status, isCertain: $0.isCertain) }
+            return try file.read()
+                .map { Reading(contents: $0.contents, status: $0.status, isCertain: $0.isCertain) }
         } makeProblem: { error, hasContents in
             .unreadableLayer(file, because: error, hasContents: hasContents, isManaged: isManaged)
         }
