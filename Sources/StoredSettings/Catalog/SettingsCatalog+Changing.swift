@@ -8,7 +8,8 @@ extension SettingsCatalog {
     /// try await catalog.set(["softLimit": "60", "hardLimit": "70"])
     /// ```
     ///
-    /// Everything is checked before anything is stored. If the settings belong to several stores, there is one transaction for each.
+    /// Everything is checked before anything is stored. If the settings belong to several stores, there is one transaction for each. If
+    /// several suites have a key, the first setting is changed, as with the subscript.
     ///
     /// - Parameter texts: The texts by the keys of the settings, in the form of a flag's value: see ``AnySetting/set(text:)``.
     /// - Throws: ``SettingsValidationError`` that lists every key without a setting, every text that is no valid value, and every
@@ -46,6 +47,7 @@ extension SettingsCatalog {
         for (key, value) in given.sorted(by: { $0.key < $1.key }) {
             do {
                 guard let setting = self[key] else { throw unknownKey(key) }
+                try setting.suite.checkUnmanaged(setting.base.storedKeys.all)
                 try add(value, setting, &edits)
             } catch {
                 var error = SettingsError.wrapping(error, as: .invalidValue)
@@ -90,10 +92,8 @@ extension AnySetting {
 
 extension SettingsEdits {
     /// The errors of the requirements that would not be met.
-    ///
-    /// Those of values of which some members change are known in the transaction only.
     fileprivate var requirementErrors: [SettingsError] {
-        groups.filter(\.isWhole).flatMap { $0.suite.engine.requirementErrors(after: $0.edits) }
+        groups.flatMap { $0.suite.engine.requirementErrors(after: $0.preview) }
     }
 }
 
@@ -102,7 +102,7 @@ extension SettingsError {
         let cause = error.cause as? SettingsError
         self.init(
             .partlyStored,
-            fact: cause?.fact ?? "\(error.cause)",
+            fact: cause?.fact ?? (error.cause is CancellationError ? "the task was canceled" : "\(error.cause)"),
             consequence: "the changes of \(error.names) are stored already, and the others are not",
             remedy: cause?.remedy ?? "make the other changes again",
             key: cause?.key,

@@ -9,11 +9,13 @@ package struct SettingsEdits: Sendable {
         package fileprivate(set) var edits: [(key: String, value: StoredValue?)] = []
         /// The changes of some members, each of which needs the value in the transaction.
         fileprivate var parts: [@Sendable (inout SettingsTransaction) throws -> Void] = []
+        /// What they would store over the values of now.
+        fileprivate var previews: [(key: String, value: StoredValue?)] = []
         /// The changed keys of each suite, whose layers may manage them.
         fileprivate var keys: [(suite: SettingsSuite, keys: [String])] = []
 
-        /// Whether no value is changed in part.
-        var isWhole: Bool { parts.isEmpty }
+        /// The changes as they would be now.
+        var preview: [(key: String, value: StoredValue?)] { edits + previews }
 
         /// Throws ``SettingsError`` if a changed key is managed in the suite of its setting.
         package func checkUnmanaged() throws(SettingsError) {
@@ -37,6 +39,7 @@ package struct SettingsEdits: Sendable {
         guard let part = text.setPart else { return add(text.value, for: setting) }
         let index = index(of: setting.suite)
         groups[index].parts.append(part)
+        groups[index].previews += setting.base.storedKeys.edits(text.value)
         groups[index].keys.append((setting.suite, setting.base.storedKeys.all))
     }
 

@@ -19,6 +19,8 @@ struct HeldValues {
     struct Commit {
         /// Whether it checks the requirements, and no other check has ended since its body began.
         fileprivate(set) var isChecked = false
+        /// The version of the newest pending write that it saves.
+        fileprivate(set) var flushed: PendingWrites.Version = 0
         /// The stored values that it assigns again, as changes from each value to itself.
         fileprivate(set) var reassigned: [StoreChange] = []
         /// The keys that others have changed since it began.
@@ -76,8 +78,10 @@ struct HeldValues {
     mutating func beginCommit() { commits[SystemCalls.currentThread()] = Commit() }
 
     /// Begins the body of the commit, which can run again.
-    mutating func beginBody(isChecked: Bool) {
-        commits[SystemCalls.currentThread(), default: Commit()].isChecked = isChecked
+    mutating func beginBody(isChecked: Bool, flushing version: PendingWrites.Version) {
+        let thread = SystemCalls.currentThread()
+        commits[thread, default: Commit()].isChecked = isChecked
+        commits[thread]?.flushed = version
     }
 
     /// Ends the commit of the current thread, which is recorded now or has failed.

@@ -136,7 +136,10 @@ extension SettingsEngine {
                 let error = SettingsError.wrapping(error, as: .requirementNotMet)
                 return afterTransaction { report(error) }
             }
-            keep(edits)
+            guard keep(edits) else {
+                error.consequence = "the suite is finished, and the value is not saved"
+                return afterTransaction { [error] in report(error) }
+            }
             if isBusy { return saveInBackground(edits.first?.key ?? "", report) }
             scheduleRetry()
             // Without a place to store anything, every reporter was notified when the suite was opened.
@@ -240,10 +243,14 @@ extension SettingsEngine {
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             let (restricted, isChecked) = (restrictedKeys, hasRequirements && !isBlind)
             // The store has read the commits of other processes, so the writes that are still pending are newer.
-            flush = state.withLock { state in
-                state.held.beginBody(isChecked: isChecked)
-                return state.pendingWrites.beginFlush(of: keys, except: isBlind ? restricted : [])
+            let isCheckDue: Bool
+            (flush, isCheckDue) = state.withLock { state in
+                let flush = state.pendingWrites.beginFlush(of: keys, except: isBlind ? restricted : [])
+                state.held.beginBody(isChecked: isChecked, flushing: flush.version)
+                return (flush, state.held.isCheckDue)
             }
+            // A value from outside that is assigned again has to meet the requirements.
+            if mayEnd, isChecked, isCheckDue { throw UncheckedChangeError() }
             if scope.run({ !areRequirementsMet(by: flush, over: transaction) }) {
                 // A check drops them, or finds which values are used instead of those from outside.
                 state.withLock { $0.held.noteUncheckedChange(ofKeys: restricted) }
@@ -312,14 +319,18 @@ extension SettingsEngine {
         }
     }
 
-    private func keep(_ edits: some Collection<(key: String, value: StoredValue?)>) {
+    /// Makes values pending writes, unless the suite is finished.
+    ///
+    /// - Returns: Whether they are.
+    private func keep(_ edits: some Collection<(key: String, value: StoredValue?)>) -> Bool {
         // Values that other processes have stored before must not be mistaken for newer ones later.
         storeVersion?.mustLook()
         let edits = Array(edits)
         let others = edits.dropFirst().map { store.value(forKey: $0.key) }
         // Under one lock, so that no commit and no check meets a part of the assignment.
         let delivery = store.withValue(forKey: edits[0].key) { first in
-            state.withLock { state in
+            state.withLock { state -> StoreDelivery? in
+                guard !state.isFinished else { return nil }
                 let old = zip(edits, [first] + others).map { state.value(forKey: $0.key, over: $1) }
                 state.pendingWrites.keep(edits)
                 invalidate()
@@ -329,7 +340,9 @@ extension SettingsEngine {
                 return checkedDelivery(of: changes, .local, state)
             }
         }
+        guard let delivery else { return false }
         afterTransaction { delivery.perform() }
+        return true
     }
 
     /// Runs work that calls observers or reporters: at once, or after the transaction whose body is the caller, or on another

@@ -33,6 +33,9 @@ package final class SettingsEngine: Sendable {
     /// The keys under which migrators have stored their records.
     package let recordKeys = Locked<Set<String>>([SettingsMigrator.defaultRecordKey])
 
+    /// The keys of settings of other suites that were read or observed with those of this one, which was reported.
+    let foreignKeys = Locked<Set<String>>([])
+
     /// The keys of the secret settings that this process has declared.
     let secretKeys = Locked<Set<String>>([])
 
@@ -273,7 +276,7 @@ extension SettingsEngine.State {
             let key = change.key
             if commit.origin == .external { held.noteChangeFromOutside(ofKey: key) }
             let old = value(forKey: key, over: change.old)
-            let ended = pendingWrites.end(key, with: commit.origin)
+            let ended = pendingWrites.end(key, with: commit.origin, upTo: own?.flushed)
             if held.record(change, commit.origin, seen: old) || ended != nil { visible.isUnknown = true }
             if commit.origin == .external, ended != nil,
                 PendingWrites.change(ofKey: key, from: old, to: change.new) != nil

@@ -72,8 +72,9 @@ final class LayerFiles: Sendable {
         }
         // Another setting may have been read from such a file.
         guard isNew, state.withLock({ $0.snapshot != nil }) else { return }
+        let engine = engine()
         loader.withLock { loader in
-            use(loader.makeSnapshot(), changing: [])
+            use(loader.makeSnapshot(), changing: [], engine)
         }
     }
 
@@ -85,8 +86,9 @@ final class LayerFiles: Sendable {
     }
 
     /// Uses a snapshot in which the values of some keys have changed.
-    private func use(_ new: LayerSnapshot, changing keys: Set<String>) {
-        let engine = engine()
+    ///
+    /// The caller holds the engine, which must not end under the lock of the loader.
+    private func use(_ new: LayerSnapshot, changing keys: Set<String>, _ engine: SettingsEngine?) {
         state.withLock { state in
             state.snapshot = new
             // Whoever reads a new value finds earlier ones outdated.
@@ -133,6 +135,8 @@ final class LayerFiles: Sendable {
             // A read makes a store look.
             for suite in suites.withLock(\.self) { _ = suite.suite.engine.store.value(forKey: "") }
         }
+        let engine = engine()
+        defer { withExtendedLifetime(engine) {} }
         let found = loader.withLock { loader -> Found? in
             guard let old = state.withLock({ $0.snapshot }) else { return nil }
             let places = loader.places
@@ -141,7 +145,7 @@ final class LayerFiles: Sendable {
             let keys = loader.changedKeys(from: old, to: new)
             if !keys.isEmpty || old.problems.map(\.message) != new.problems.map(\.message) {
                 // Before another look finds nothing new: its caller expects that reads return the new values.
-                use(new, changing: keys)
+                use(new, changing: keys, engine)
             }
             let hasNewPlaces = loader.places != places
             return Found(
@@ -153,7 +157,7 @@ final class LayerFiles: Sendable {
             )
         }
         guard let found else { return }
-        engine()?.deliverLayerChanges(ofKeys: found.keys)
+        engine?.deliverLayerChanges(ofKeys: found.keys)
         report(found.new.problems, besides: found.old.problems)
         let watch = state.withLock { $0.watch }
         if watch != nil, found.hasNewPlaces {

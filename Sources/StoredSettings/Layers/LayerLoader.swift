@@ -22,7 +22,8 @@ struct LayerLoader {
 
     /// Whether a program may be about to write a file, or a lack of resources may end, so that another look is due.
     var isUnsettled: Bool {
-        documents.values.contains(where: \.isUnsettled) || secrets.values.contains(where: \.isUnsettled)
+        documents.values.contains(where: \.isUnsettled)
+            || secrets.contains { $0.value.isUnsettled && directoryProblems[$0.key.directory] == nil }
             || directoryProblems.values.contains(where: \.isTransient)
     }
 

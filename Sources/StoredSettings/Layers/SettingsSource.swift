@@ -193,7 +193,7 @@ extension [SettingsSource] {
 
 extension FilePath {
     fileprivate static func absolute(_ path: String) -> FilePath {
-        SettingsLocation.absolute(FilePath(path))
+        SettingsLocation.absolute(FilePath(path)).withoutTrailingSlashes
     }
 
     /// The path in a variable of an environment; `nil` for that of the process.

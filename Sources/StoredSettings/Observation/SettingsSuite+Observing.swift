@@ -101,16 +101,22 @@ extension SettingsSuite {
             if setting.suite.engine === engine {
                 keys.formUnion(setting.storedKeys.all)
             } else {
-                reporter.report(
+                reportForeign(
                     setting.otherSuite(
-                        than: "'\(name)', which observes it",
-                        consequence: "its changes are not delivered",
-                        remedy: "observe the settings of each suite separately"
+                        than: "'\(name)', which reads or observes it with others",
+                        consequence: "its value may be that of another moment, and its changes are not delivered",
+                        remedy: "read and observe the settings of each suite separately"
                     )
                 )
             }
         }
         return keys
+    }
+
+    /// Reports the use of a setting of another suite once for each key.
+    private func reportForeign(_ error: SettingsError) {
+        guard engine.foreignKeys.withLock({ $0.insert(error.key ?? "").inserted }) else { return }
+        engine.afterTransaction { [reporter] in reporter.report(error) }
     }
 }
 

@@ -171,7 +171,8 @@ extension SystemCalls {
         let (space, isTooLarge) = status[4].multipliedReportingOverflow(by: status[1])
         return FileSystem(
             type: status[0],
-            freeSpace: isTooLarge ? .max : space,
+            // A file system in memory may report no sizes.
+            freeSpace: isTooLarge || status[2] == 0 ? .max : space,
             freeFiles: status[5] == 0 ? nil : status[6]
         )
     }

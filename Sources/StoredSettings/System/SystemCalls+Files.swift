@@ -57,6 +57,22 @@ extension SystemCalls {
         try status(at: path, in: directory, flags: AT_SYMLINK_NOFOLLOW)
     }
 
+    /// Whether a file, or what a symbolic link leads to, is certainly the same as before, with the same contents and access.
+    ///
+    /// - Parameters:
+    ///   - path: The path.
+    ///   - known: The status before; `nil` if there was no file.
+    /// - Returns: `false` also if the status is unknown.
+    func isUnchanged(_ path: FilePath, since known: FileStatus?) -> Bool {
+        var status = stat()
+        do {
+            _ = try call(.status, path, in: nil) { fstatat($0, $1, &status, 0) }
+        } catch {
+            return known == nil && error.number == ENOENT
+        }
+        return known.map { $0.isUnchanged(FileStatus(status)) } ?? false
+    }
+
     private func status(
         at path: FilePath,
         in directory: FileHandle?,

@@ -92,4 +92,31 @@ struct SharedGroupTests {
             }
         }
     }
+
+    @Test(
+        "a member that has made the first set stores nothing after the owner has taken the file back",
+        .enabled(if: geteuid() == 0, "only root can change its user"),
+        arguments: [0o600, 0o644]
+    )
+    func firstSetOfMember(mode: mode_t) async throws {
+        try await withTemporaryDirectory { directory in
+            #expect(chown(directory, Self.owner, Self.group) == 0 && chmod(directory, 0o2770) == 0)
+            let path = directory + "/settings.json"
+            try edit(path, #"{"n": 0}"#, mode: 0o660)
+            try await withProbes(2, at: .file(path)) { probes in
+                try await probes[0].expect("become \(Self.owner) \(Self.group)")
+                try await probes[1].expect("become \(Self.member) \(Self.group)")
+                try await probes[1].expect("set n 1")
+                try await probes[0].expect("set n 2")
+                #expect(try status(of: path + ".journal").st_uid == Self.member)
+                try await probes[0].expect("checkpoint")
+                try edit(path, #"{"n": 4}"#, mode: mode)
+                try await probes[1].expect("set n 5", prints: "error readOnly")
+                try await probes[0].expectSoon("n", is: 4)
+                try await probes[0].expect("set n 6")
+                try await probes[0].expect("get n", prints: "6")
+                #expect(probes[0].errors.isEmpty)
+            }
+        }
+    }
 }

@@ -30,6 +30,7 @@ struct CatalogChangeTests {
         token = Setting("token", default: "", suite: suite, traits: .secret)
         catalog = SettingsCatalog(soft, hard, pace, token)
         catalog.require("soft is at most hard", soft, hard) { $0 <= $1 }
+        catalog.require("burst is at least 1", pace) { $0.burst >= 1 }
     }
 
     private func problems(_ body: () async throws -> Void) async -> [SettingsError] {
@@ -71,6 +72,22 @@ struct CatalogChangeTests {
             #expect(await problems { try await catalog.set(texts) }.map(\.code) == [.requirementNotMet])
         }
         #expect(store.contents().isEmpty)
+    }
+
+    @Test("a managed key, and a requirement on a part, are problems before another store is changed")
+    func checkedFirst() async throws {
+        try await withSettingsPath { path in
+            try path.overwriteFile(with: #"{"managed": 7}"#)
+            let managing = SettingsSuite.inMemory(sources: [.managed(path)], reporter: reporter)
+            let other = Setting("a", default: 0, suite: .inMemory())
+            let managed = Setting("managed", default: 0, suite: managing)
+            let all = SettingsCatalog(other, managed, soft, pace)
+            let texts = ["a": "5", "managed": "6", "soft": "many"]
+            #expect(await problems { try await all.set(texts) }.map(\.code) == [.managed, .typeMismatch])
+            let codes = await problems { try await all.set(["a": "5", "pace": "burst=0"]) }.map(\.code)
+            #expect(codes == [.requirementNotMet])
+            #expect(!other.isSet)
+        }
     }
 
     @Test("if one store is changed and another one fails, the error says so")

@@ -323,6 +323,76 @@ struct EndOfPendingWriteTests {
         }
     }
 
+    @Test("an assignment that fails after its suite was finished is not kept, and the report says so")
+    func afterFinishing() async throws {
+        let store = FailingStore(["port": 1])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let port = Setting("port", default: 0, suite: suite)
+        store.beforeCommit.withLock { hook in
+            hook = { [full] in
+                #expect(throws: Never.self) { try onAnotherThread { suite.finish() } }
+                store.failNextCommit(with: full)
+            }
+        }
+        await blocking { port.value = 2 }
+        #expect(port.value == 1)
+        #expect(reporter.errors.map(\.code) == [.writeFailed])
+        #expect(reporter.errors.first?.consequence.contains("the value is not saved") == true, "\(reporter.errors)")
+    }
+
+    /// A file store that calls a closure just before a commit takes the locks.
+    private final class EarlyFileStore: SettingsStore {
+        private let file: FileStore
+        let beforeCommit = Mutex<(@Sendable () -> Void)?>(nil)
+
+        init(_ file: FileStore) { self.file = file }
+
+        var persistence: SettingsPersistence { file.persistence }
+        var sharedVersion: StoreVersion? { file.sharedVersion }
+        func setObserver(_ observer: any StoreObserver) { file.setObserver(observer) }
+        func contents() -> [String: StoredValue] { file.contents() }
+        func synchronize() throws { try file.synchronize() }
+        func close() { file.close() }
+
+        func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
+            file.withValue(forKey: key, body)
+        }
+
+        func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+            beforeCommit.withLock { $0.take() }?()
+            return try file.commit(isBlind: isBlind, body)
+        }
+    }
+
+    @Test("a set that equals what another process has just stored is checked", arguments: [5, 50])
+    func sameAsOutside(value: Int) async throws {
+        try await withSettingsPath { path in
+            let store = EarlyFileStore(FileStore(path: path, checkpointsInBackground: false))
+            let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+            let other = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
+            try await pool.suite.transaction { values in
+                values[pool.$least] = 3
+                values[pool.$most] = 10
+            }
+            store.beforeCommit.withLock { hook in
+                hook = {
+                    #expect(throws: Never.self) {
+                        try onAnotherThread { try other.setStoredValue(.integer(Int128(value)), forKey: "least") }
+                    }
+                }
+            }
+            if value == 5 {
+                try await blocking { try pool.$least.set(value) }
+                #expect(pool.least == 5)
+            } else {
+                await expectError(.requirementNotMet) { try await blocking { try pool.$least.set(value) } }
+                #expect(pool.least == 3)
+            }
+            await pool.suite.finish()
+            await other.finish()
+        }
+    }
+
     @Test("an assignment that becomes a pending write while the suite is being finished is reported as lost")
     func whileFinishing() async throws {
         let store = SynchronizingStore()

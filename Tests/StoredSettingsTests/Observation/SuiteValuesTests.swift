@@ -153,9 +153,9 @@ struct SuiteValuesTests {
     @Test("a coherent read of a setting of another suite is reported")
     func coherentReadOfOtherSuite() {
         let foreign = Setting("port", default: 5, suite: .inMemory())
-        #expect(suite.read(port, foreign) == (8080, 5))
+        for _ in 0..<3 { #expect(suite.read(port, foreign) == (8080, 5)) }
         #expect(suite.read(port, host, foreign) == (8080, "localhost", 5))
-        #expect(reporter.errors.map(\.code) == [.otherSuite, .otherSuite])
+        #expect(reporter.errors.map(\.code) == [.otherSuite])
     }
 
     @Test("a setting of another suite is reported, and its changes add no element")

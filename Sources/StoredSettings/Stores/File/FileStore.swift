@@ -30,6 +30,8 @@ final class FileStore: LimitedStore, RecoveringStore {
     /// The last good copy as it was read for an unusable value.
     let lastGoodCopy = Locked<SettingsFile.Reading?>(nil)
     private let isClosing = ScheduledFlag()
+    /// The number of forks when the store was created.
+    private let forks = Forks.count
     /// The stores that the current thread is closing.
     @TaskLocal private static var closing: Set<ObjectIdentifier> = []
 
@@ -369,7 +371,8 @@ extension FileStore {
     /// A checkpoint of another thread is waited for.
     fileprivate func checkpointAtExit(until deadline: ContinuousClock.Instant) {
         while !(writer.withLockIfAvailable({ _ in true }) ?? false) {
-            guard TransactionScope.current == nil, .now < deadline else { return }
+            // In a forked child, the thread that has the lock may not exist.
+            guard TransactionScope.current == nil, forks == Forks.count, .now < deadline else { return }
             SystemCalls.sleep(seconds: 0.001)
         }
         checkpoints.runAtEnd()

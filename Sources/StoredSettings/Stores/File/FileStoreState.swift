@@ -213,12 +213,12 @@ extension FileStoreState {
     }
 
     /// Whether the file is known to be the one whose contents are in memory.
+    ///
+    /// It makes one system call.
     var isFileUnchanged: Bool {
-        do {
-            return try !mustRead(file.status())
-        } catch {
-            return false
-        }
+        guard isOpened, reload == nil, settings.failure == nil else { return false }
+        guard let reading = settings.reading else { return file.system.isUnchanged(file.path, since: nil) }
+        return reading.isCertain && file.system.isUnchanged(file.path, since: reading.status)
     }
 
     /// Whether the file has to be read: it is not the file that was read last, or reading it may succeed now.

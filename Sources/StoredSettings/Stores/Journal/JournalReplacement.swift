@@ -143,7 +143,7 @@ extension Journal {
         }
     }
 
-    /// Throws if a draft would replace an exposed journal of another user, and other users would not use it.
+    /// Throws if a draft would replace an exposed journal beside the settings file of another user, who would not use it.
     ///
     /// Users use each other's files only if the settings file is shared with their group. So a member that sets a value
     /// after the owner has removed the group's permissions would exclude the owner. The owner's next set replaces the
@@ -155,8 +155,8 @@ extension Journal {
     ///   - directory: The directory of both.
     /// - Throws: ``SystemError``, with `EACCES`.
     private func checkUsers(of draft: FileHandle, _ settings: FileStatus?, in directory: SettingsDirectory) throws {
-        let (user, owner) = (SystemCalls.currentUser(), try system.status(of: file).owner)
-        guard isReadableByOthers, user != 0, user != owner, user != settings?.owner,
+        let user = SystemCalls.currentUser()
+        guard isReadableByOthers, user != 0, let owner = settings?.owner, user != owner,
             try !directory.isTrustedByOthers(system.status(of: draft))
         else { return }
         throw SystemError(call: .open, path: file.path, number: Errno.permissionDenied)
