@@ -296,7 +296,9 @@ extension SettingsError {
         )
     }
 
-    fileprivate static func sharedOldKey(_ key: String, _ setting: AnySetting, _ other: AnySetting) -> SettingsError {
+    fileprivate static func sharedOldKey(_ key: String, _ setting: AnySetting, _ other: AnySetting)
+        -> SettingsError
+    {
         SettingsError(
             .conflictingDeclarations,
             fact:
@@ -308,7 +310,9 @@ extension SettingsError {
         )
     }
 
-    fileprivate static func sharedName(_ name: String, _ setting: AnySetting, _ other: AnySetting) -> SettingsError {
+    fileprivate static func sharedName(_ name: String, _ setting: AnySetting, _ other: AnySetting)
+        -> SettingsError
+    {
         SettingsError(
             .conflictingDeclarations,
             fact:

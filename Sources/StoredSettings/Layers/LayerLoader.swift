@@ -150,7 +150,8 @@ extension LayerLoader {
         var changed: Set<String> = []
         for (path, keys) in keys {
             let (before, after) = (old.secrets[path], new.secrets[path])
-            let isSame = before?.contents == after?.contents && before?.problem?.message == after?.problem?.message
+            let isSame =
+                before?.contents == after?.contents && before?.problem?.message == after?.problem?.message
             if !isSame { changed.formUnion(keys) }
         }
         let (before, after) = (old.contentsByOrigin, new.contentsByOrigin)
@@ -314,7 +315,8 @@ extension String {
     ///
     /// It is `nil` unless the bytes are UTF-8 without null characters, which text in UTF-16 contains.
     package init?(valueIn bytes: [UInt8]) {
-        var bytes = bytes.withUnsafeBufferPointer { $0.startsWithByteOrderMark } ? bytes.dropFirst(3) : bytes[...]
+        var bytes =
+            bytes.withUnsafeBufferPointer { $0.startsWithByteOrderMark } ? bytes.dropFirst(3) : bytes[...]
         if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
         if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
         guard !bytes.contains(0) else { return nil }

@@ -104,7 +104,8 @@ extension SettingsSuite {
                 reportForeign(
                     setting.otherSuite(
                         than: "'\(name)', which reads or observes it with others",
-                        consequence: "its value may be that of another moment, and its changes are not delivered",
+                        consequence:
+                            "its value may be that of another moment, and its changes are not delivered",
                         remedy: "read and observe the settings of each suite separately"
                     )
                 )
