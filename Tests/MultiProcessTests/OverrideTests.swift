@@ -39,6 +39,27 @@ struct OverrideTests {
         }
     }
 
+    @Test("a relative path in a variable is that of the directory in which the program was started")
+    func relativePath() async throws {
+        try await withTemporaryDirectory { directory in
+            try "5".write(toFile: directory + "/limit", atomically: true, encoding: .utf8)
+            let depth = FileManager.default.currentDirectoryPath.split(separator: "/").count
+            let path = String(repeating: "../", count: depth) + directory.dropFirst() + "/limit"
+            let launch = Probe.Launch(flags: ["--other=1"], environment: ["PROBE_LIMIT_FILE": path])
+            try await withProbes([(.file("\(directory)/relative/settings.json"), launch)]) { probes in
+                try await probes[0].expect("get limit", prints: "5")
+                // Deeper than the other one: the parent of the root directory is the root directory.
+                let other = directory + String(repeating: "/x", count: depth + 1)
+                try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: true)
+                try await probes[0].expect("changeDirectory \(other)")
+                try await probes[0].expect("get limit", prints: "5")
+                try "6".write(toFile: directory + "/limit", atomically: true, encoding: .utf8)
+                try await probes[0].expectSoon("limit", is: 6)
+                #expect(probes[0].errors.isEmpty)
+            }
+        }
+    }
+
     @Test(
         "without /proc, the standard suite has the name of the program, and the unknown flags are reported once",
         .enabled(

@@ -86,6 +86,8 @@ enum Command: String {
     /// `become USER` or `become USER GROUP`: drops root privileges and continues as the user with this ID, as a member
     /// of the group with this ID.
     case become
+    /// `changeDirectory PATH`: makes a directory the current one.
+    case changeDirectory
     /// `changeRoot DIRECTORY`: makes a directory the root directory of the process.
     case changeRoot
     /// `mountOver DIRECTORY⇥OTHER`: mounts another directory over one, for this thread alone.
@@ -147,6 +149,7 @@ enum Command: String {
         case .forkAndHold: try forkAndHold(suite, integer(suite, arguments), arguments.integer(1))
         case .exitInside: try exitInside(suite, integer(suite, arguments), arguments.integer(1))
         case .become: try become(user: arguments.integer(0), memberOf: arguments.integers(from: 1))
+        case .changeDirectory: _ = chdir(try arguments.text(0))
         case .changeRoot: try changeRoot(to: arguments.paths[0])
         case .mountOver: try mount(arguments.paths[1], over: arguments.paths[0])
         case .standard: return try standard(suite)

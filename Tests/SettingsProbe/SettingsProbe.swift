@@ -39,7 +39,7 @@ struct SettingsProbe {
             return
         }
         let sources: [SettingsSource] =
-            arguments.count > 2 ? [.commandLine(), .environment(prefix: "PROBE_")] : []
+            arguments.count > 2 ? [.commandLine(), .environment(prefix: "PROBE_", files: true)] : []
         let suite =
             kind == "--file"
             ? SettingsSuite(fileAt: place, sources: sources) : SettingsSuite(place, sources: sources)

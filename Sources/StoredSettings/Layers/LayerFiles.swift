@@ -21,6 +21,8 @@ final class LayerFiles: Sendable {
 
     /// The sources whose values can change, in order of precedence.
     let sources: [LayerSource]
+    /// The current directory when the suite was created, for relative paths in variables; `nil` if it is unknown.
+    let directory = SystemCalls.currentDirectory()
     private let system: SystemCalls
     private let loader: Locked<LayerLoader>
     private let state = Locked(State())

@@ -94,7 +94,7 @@ struct SecretNames: Sendable {
                     if let owner = owners[name] {
                         taken.append((name, owner))
                     } else {
-                        self.files.append((source, SettingsLocation.absolute(path), name))
+                        self.files.append((source, files?.directory?.appending(path) ?? path, name))
                     }
                 }
             default:

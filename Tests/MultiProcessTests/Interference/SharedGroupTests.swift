@@ -113,6 +113,10 @@ struct SharedGroupTests {
                 try edit(path, #"{"n": 4}"#, mode: mode)
                 try await probes[1].expect("set n 5", prints: "error readOnly")
                 try await probes[0].expectSoon("n", is: 4)
+                #expect(
+                    try status(of: path + ".journal").st_mode & 0o060 == 0o060,
+                    "the owner can use it when it is shared again"
+                )
                 try await probes[0].expect("set n 6")
                 try await probes[0].expect("get n", prints: "6")
                 #expect(probes[0].errors.isEmpty)

@@ -540,10 +540,14 @@ extension Journal {
     /// them.
     ///
     /// - Parameter model: The settings file.
-    /// - Returns: Whether the journal retains such permissions, because it belongs to another user.
+    /// - Returns: Whether the journal retains such permissions, because it does not belong to the owner of the settings file, or not to
+    ///   this user.
     /// - Throws: ``SystemError`` if the removal fails although this user may change the permissions.
     @discardableResult
     func narrowPermissions(to model: FileStatus) throws(SystemError) -> Bool {
+        let status = try system.status(of: file)
+        // The owner of the settings file may have access to the journal of another user by the group alone.
+        if status.owner != model.owner { return status.narrowed(to: model).permissions != status.permissions }
         switch try system.narrowPermissions(of: file, to: model) {
         case .none:
             return false
