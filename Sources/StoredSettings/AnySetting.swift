@@ -157,8 +157,7 @@ public struct AnySetting: Sendable {
     package func text(of current: CurrentValue) -> String? {
         // A stored null is the `nil` of an optional type.
         guard let value = current.value, value != .null else { return nil }
-        return isSecret || current.isFromSecretFile
-            ? SettingTraits.redactedText : base.text(of: base.written(value))
+        return isSecret || current.isFromSecretFile ? SettingTraits.redactedText : base.text(of: base.written(value))
     }
 }
 

@@ -291,14 +291,11 @@ extension SettingsError {
             .emptyCatalog,
             fact: "no setting is declared in a value of type \(name)",
             consequence: "the catalog does not contain its settings",
-            remedy:
-                "pass an instance of a struct or a class with settings; pass the elements of an array one by one"
+            remedy: "pass an instance of a struct or a class with settings; pass the elements of an array one by one"
         )
     }
 
-    fileprivate static func sharedOldKey(_ key: String, _ setting: AnySetting, _ other: AnySetting)
-        -> SettingsError
-    {
+    fileprivate static func sharedOldKey(_ key: String, _ setting: AnySetting, _ other: AnySetting) -> SettingsError {
         SettingsError(
             .conflictingDeclarations,
             fact:
@@ -310,9 +307,7 @@ extension SettingsError {
         )
     }
 
-    fileprivate static func sharedName(_ name: String, _ setting: AnySetting, _ other: AnySetting)
-        -> SettingsError
-    {
+    fileprivate static func sharedName(_ name: String, _ setting: AnySetting, _ other: AnySetting) -> SettingsError {
         SettingsError(
             .conflictingDeclarations,
             fact:

@@ -6,9 +6,7 @@ extension Setting: CatalogSetting {
     package var valueType: Any.Type { Value.self }
     package var schemaType: Any.Type? {
         guard box.key.conversion.isOwn else { return nil }
-        if case .absent = box.key.source {
-            return (Value.self as? any OptionalType.Type)?.wrappedType ?? Value.self
-        }
+        if case .absent = box.key.source { return (Value.self as? any OptionalType.Type)?.wrappedType ?? Value.self }
         return Value.self
     }
     package var typeName: String { "\(Value.self)" }

@@ -232,9 +232,7 @@ extension SettingsError {
         )
     }
 
-    fileprivate static func unknownVariable(_ name: String, similar: String?, _ suite: SettingsSuite)
-        -> SettingsError
-    {
+    fileprivate static func unknownVariable(_ name: String, similar: String?, _ suite: SettingsSuite) -> SettingsError {
         SettingsError(
             .unknownVariable,
             fact: "no setting has the environment variable \(name)",

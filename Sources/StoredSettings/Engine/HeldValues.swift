@@ -137,9 +137,7 @@ struct HeldValues {
             return isReplaced
         }
         isCheckDue = true
-        guard PendingWrites.change(ofKey: change.key, from: seen, to: change.new) != nil else {
-            return isReplaced
-        }
+        guard PendingWrites.change(ofKey: change.key, from: seen, to: change.new) != nil else { return isReplaced }
         entries[change.key] = Entry(used: seen, isChecked: false)
         return true
     }

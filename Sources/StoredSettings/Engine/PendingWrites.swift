@@ -70,9 +70,7 @@ struct PendingWrites {
         version += 1
         // The removal of a value under an old key now belongs to the newer value under the new one.
         let replaced = Set(edits.compactMap { entries[$0.key]?.assignment })
-        for (key, entry) in entries where replaced.contains(entry.assignment) {
-            entries[key]?.assignment = version
-        }
+        for (key, entry) in entries where replaced.contains(entry.assignment) { entries[key]?.assignment = version }
         for (key, value) in edits { entries[key] = Entry(value: value, version: version, assignment: version) }
     }
 

@@ -209,8 +209,7 @@ extension SettingBox {
             let lastGood = lastGoodReading(insteadOf: stored, isNoted: isReported)
             if isReported { report(error, about: stored, hasLastGood: lastGood != nil) }
             var reading =
-                lastGood
-                ?? fallbackReading(isReported: isReported, hasStoredValue: true, isForChange: isForChange)
+                lastGood ?? fallbackReading(isReported: isReported, hasStoredValue: true, isForChange: isForChange)
             reading.isOfUnusable = true
             return reading
         }
@@ -374,9 +373,7 @@ extension SettingBox {
         } catch {
             var error = naming(shown(error, as: .unstorable), as: .unstorable)
             error.consequence = "the setting keeps the value it had"
-            if error.remedy.isEmpty {
-                error.remedy = "assign a value that the conversion of \(Value.self) accepts"
-            }
+            if error.remedy.isEmpty { error.remedy = "assign a value that the conversion of \(Value.self) accepts" }
             throw error
         }
     }

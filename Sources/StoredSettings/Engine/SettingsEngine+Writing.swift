@@ -505,7 +505,6 @@ extension SettingsError.Code {
     var isRejection: Bool {
         // The last one is a code of StoredSettingsEtcd, which this module does not import.
         let tooLarge = Self("transactionTooLarge")
-        return [.unstorable, .invalidKey, .validationFailed, .typeMismatch, .invalidValue, tooLarge]
-            .contains(self)
+        return [.unstorable, .invalidKey, .validationFailed, .typeMismatch, .invalidValue, tooLarge].contains(self)
     }
 }

@@ -308,9 +308,7 @@ extension SettingsEngine: StoreObserver {
     /// Offers changes to the subscribers of their keys, unless the current task suppresses notifications.
     ///
     /// The requirements are checked when they have received them, if that is due.
-    func checkedDelivery(of changes: [StoreChange], _ origin: SettingChangeOrigin, _ state: State)
-        -> StoreDelivery
-    {
+    func checkedDelivery(of changes: [StoreChange], _ origin: SettingChangeOrigin, _ state: State) -> StoreDelivery {
         let commit = StoreCommit(changes: changes, origin: origin)
         var delivery = state.subscribers.offer(commit, isQuiet: origin == .local && Quiet.covers(self))
         (delivery.recorder, delivery.isCheckDue) = (self, state.held.isCheckDue)

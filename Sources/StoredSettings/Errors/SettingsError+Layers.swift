@@ -111,9 +111,7 @@ extension SettingsError {
     }
 
     /// The error of a change while the managed keys are unknown.
-    static func unknownManagement(_ key: String?, in file: FilePath, because problem: SettingsError?)
-        -> SettingsError
-    {
+    static func unknownManagement(_ key: String?, in file: FilePath, because problem: SettingsError?) -> SettingsError {
         SettingsError(
             .managed,
             fact: "the value may be managed in \(file), which cannot be read",

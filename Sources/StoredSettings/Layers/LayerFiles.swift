@@ -150,13 +150,7 @@ final class LayerFiles: Sendable {
                 use(new, changing: keys, engine)
             }
             let hasNewPlaces = loader.places != places
-            return Found(
-                old: old,
-                new: new,
-                keys: keys,
-                isUnsettled: loader.isUnsettled,
-                hasNewPlaces: hasNewPlaces
-            )
+            return Found(old: old, new: new, keys: keys, isUnsettled: loader.isUnsettled, hasNewPlaces: hasNewPlaces)
         }
         guard let found else { return }
         engine?.deliverLayerChanges(ofKeys: found.keys)

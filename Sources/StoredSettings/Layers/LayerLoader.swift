@@ -150,8 +150,7 @@ extension LayerLoader {
         var changed: Set<String> = []
         for (path, keys) in keys {
             let (before, after) = (old.secrets[path], new.secrets[path])
-            let isSame =
-                before?.contents == after?.contents && before?.problem?.message == after?.problem?.message
+            let isSame = before?.contents == after?.contents && before?.problem?.message == after?.problem?.message
             if !isSame { changed.formUnion(keys) }
         }
         let (before, after) = (old.contentsByOrigin, new.contentsByOrigin)
@@ -269,8 +268,7 @@ extension LayerFile<[String: StoredValue]> {
             if isDropIn, let status = try file.status(), status.isNullOrEmpty {
                 return Reading(contents: [:], status: status, isCertain: SettingsFile.isCertain(status))
             }
-            return try file.read()
-                .map { Reading(contents: $0.contents, status: $0.status, isCertain: $0.isCertain) }
+            return try file.read().map { Reading(contents: $0.contents, status: $0.status, isCertain: $0.isCertain) }
         } makeProblem: { error, hasContents in
             .unreadableLayer(file, because: error, hasContents: hasContents, isManaged: isManaged)
         }
@@ -315,8 +313,7 @@ extension String {
     ///
     /// It is `nil` unless the bytes are UTF-8 without null characters, which text in UTF-16 contains.
     package init?(valueIn bytes: [UInt8]) {
-        var bytes =
-            bytes.withUnsafeBufferPointer { $0.startsWithByteOrderMark } ? bytes.dropFirst(3) : bytes[...]
+        var bytes = bytes.withUnsafeBufferPointer { $0.startsWithByteOrderMark } ? bytes.dropFirst(3) : bytes[...]
         if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
         if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
         guard !bytes.contains(0) else { return nil }

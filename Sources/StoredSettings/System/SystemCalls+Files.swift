@@ -53,9 +53,7 @@ extension SystemCalls {
     }
 
     /// Returns the status of a file, or of a symbolic link itself; `nil` when it does not exist.
-    package func linkStatus(at path: FilePath, in directory: FileHandle? = nil) throws(SystemError)
-        -> FileStatus?
-    {
+    package func linkStatus(at path: FilePath, in directory: FileHandle? = nil) throws(SystemError) -> FileStatus? {
         try status(at: path, in: directory, flags: AT_SYMLINK_NOFOLLOW)
     }
 
@@ -122,12 +120,7 @@ extension SystemCalls {
                     // The pointer is to the remaining part of the array, and is used only during the call.
                     let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
                     return CInt(
-                        clamping: pread(
-                            file.descriptor,
-                            rest.baseAddress,
-                            rest.count,
-                            off_t(range.lowerBound + done)
-                        )
+                        clamping: pread(file.descriptor, rest.baseAddress, rest.count, off_t(range.lowerBound + done))
                     )
                 }
             }
@@ -147,9 +140,7 @@ extension SystemCalls {
                 bytes.withUnsafeBytes { buffer in
                     // The pointer is to the remaining part of the array, and is used only during the call.
                     let rest = UnsafeRawBufferPointer(rebasing: buffer[done..<done + room])
-                    return CInt(
-                        clamping: pwrite(file.descriptor, rest.baseAddress, rest.count, off_t(start + done))
-                    )
+                    return CInt(clamping: pwrite(file.descriptor, rest.baseAddress, rest.count, off_t(start + done)))
                 }
             }
             // The system does not consider a write of 0 bytes an error. Without this check, the loop would not end.
@@ -235,9 +226,7 @@ extension SystemCalls {
             #else
             // Musl has no `renameat2`. The flag is `RENAME_NOREPLACE`: see renameat2(2).
             let (number, base, flag) = (Self.callNumbers.rename, UInt(bitPattern: Int(base)), UInt(1))
-            return CInt(
-                systemCall(number, base, UInt(bitPattern: name), base, UInt(bitPattern: newName), flag, 0)
-            )
+            return CInt(systemCall(number, base, UInt(bitPattern: name), base, UInt(bitPattern: newName), flag, 0))
             #endif
         }
     }
@@ -303,8 +292,7 @@ extension SystemCalls {
             let fields = line.split(separator: " ")
             guard fields.count >= 6, fields[1] == "FLOCK", let process = Int(fields[4]) else { continue }
             let numbers = fields[5].split(separator: ":")
-            guard numbers.count == 3, UInt64(numbers[2]) == file.inode,
-                let major = UInt64(numbers[0], radix: 16),
+            guard numbers.count == 3, UInt64(numbers[2]) == file.inode, let major = UInt64(numbers[0], radix: 16),
                 let minor = UInt64(numbers[1], radix: 16)
             else { continue }
             // On some file systems, the device of the status is not that of the lock.
@@ -332,8 +320,7 @@ extension SystemCalls {
 extension FileStatus {
     fileprivate func hasDevice(_ major: UInt64, _ minor: UInt64) -> Bool {
         let number =
-            ((major & 0xFFFF_F000) << 32) | ((major & 0xFFF) << 8) | ((minor & 0xFFFF_FF00) << 12)
-            | (minor & 0xFF)
+            ((major & 0xFFFF_F000) << 32) | ((major & 0xFFF) << 8) | ((minor & 0xFFFF_FF00) << 12) | (minor & 0xFF)
         return device == number
     }
 }

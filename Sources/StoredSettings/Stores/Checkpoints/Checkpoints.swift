@@ -375,11 +375,7 @@ extension Checkpointer {
                 return nil
             }
             guard state.journal.journal === journal, let epoch = journal.current?.epoch else {
-                throw SystemError(
-                    call: .open,
-                    path: journal.file.path,
-                    number: Errno.resourceTemporarilyUnavailable
-                )
+                throw SystemError(call: .open, path: journal.file.path, number: Errno.resourceTemporarilyUnavailable)
             }
             let end = state.journal.position.end
             // A missing file is written again, because there is nothing to destroy.

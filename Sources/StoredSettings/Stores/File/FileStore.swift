@@ -183,9 +183,7 @@ extension FileStore {
 
     func write(_ value: StoredValue?, forKey key: String, mayWait: Bool) throws -> Bool {
         // A thread that waits must not starve behind this one.
-        if waiters.load(ordering: .relaxed) == 0, try finish(writeIfPossible(value, forKey: key)) {
-            return true
-        }
+        if waiters.load(ordering: .relaxed) == 0, try finish(writeIfPossible(value, forKey: key)) { return true }
         if mayWait { try commit(isBlind: true) { $0[key] = value } }
         return mayWait
     }
@@ -288,9 +286,7 @@ extension FileStore {
             if let problem = peek({ $0.journal.problem }) { throw problem }
             // A record in a journal that was removed since, or that the disk failed to write, is not safe there.
             if peek({ $0.needsRepair }) { try commit(isBlind: true, mustBeTrusted: true) { _ in } }
-            let (journal, isNamed, reading) = peek {
-                ($0.journal.journal, $0.journal.isNamed, $0.settings.reading)
-            }
+            let (journal, isNamed, reading) = peek { ($0.journal.journal, $0.journal.isNamed, $0.settings.reading) }
             if let journal {
                 try journal.synchronize()
                 guard !isNamed else { return }
@@ -458,8 +454,7 @@ extension FileStore {
         _ journal: Journal
     ) throws -> SingleWrite {
         state.replayRecords(of: journal)
-        guard state.isReady(for: journal), journal.isWithinLimit(record.count, after: state.journal.position)
-        else {
+        guard state.isReady(for: journal), journal.isWithinLimit(record.count, after: state.journal.position) else {
             return .notPossible
         }
         let old = state.contents[key]
@@ -515,9 +510,7 @@ extension FileStoreState {
     }
 
     /// Records a change with the observer, if that needs it.
-    fileprivate func delivery(ofChange key: String, from old: StoredValue?, to new: StoredValue?)
-        -> StoreDelivery?
-    {
+    fileprivate func delivery(ofChange key: String, from old: StoredValue?, to new: StoredValue?) -> StoreDelivery? {
         // A removal ends what is known about earlier values.
         guard new == nil || storeVersion.needsChanges.load(ordering: .acquiring), let observer else {
             return nil

@@ -493,9 +493,7 @@ extension FileStoreState {
         do {
             let (isKnown, found): (Bool, Journal?) = try FileHandle.reopening {
                 journal.path = try file.journalPath()
-                if let known = journal.journal, !known.isSuperseded,
-                    try known.place(at: journal.path) != .elsewhere
-                {
+                if let known = journal.journal, !known.isSuperseded, try known.place(at: journal.path) != .elsewhere {
                     return (true, known)
                 }
                 return (false, try Journal.open(at: journal.path, file.system))
@@ -615,9 +613,7 @@ extension FileStoreState {
         guard !stranded.lost.isTakenOver(into: current) else { return forgetStranded() }
         // In the same file, the lock is held already, and the records are those of this journal. One that the program has
         // closed is at no path to open it again.
-        if let old = stranded.journal, old.isAlive, !old.isInherited, old.file.isOpen,
-            !old.isSameFile(as: current)
-        {
+        if let old = stranded.journal, old.isAlive, !old.isInherited, old.file.isOpen, !old.isSameFile(as: current) {
             // No process commits to the old journal after it is locked: a writer looks at the path after it has locked
             // a journal. Reads wait meanwhile, so the next commit tries again instead of waiting here.
             //

@@ -618,8 +618,7 @@ extension SystemError {
 
     /// The reason why a file cannot be read: opening a file of a wrong kind has numbers that say nothing of it.
     var readingReason: String {
-        let isOfKind =
-            call == .open && path.isValid && [Errno.invalidArgument, Errno.openedSocket].contains(number)
+        let isOfKind = call == .open && path.isValid && [Errno.invalidArgument, Errno.openedSocket].contains(number)
         return isOfKind ? "it is a pipe, a socket, a device or a removed file" : reason
     }
 }
