@@ -161,6 +161,58 @@ public struct AnySetting: Sendable {
     }
 }
 
+// MARK: - Values for programs
+
+extension AnySetting {
+    /// The value in the form that it has in a settings file; `nil` when it is `nil`, or has no stored form.
+    ///
+    /// A secret is the string `••••`.
+    public var value: StoredValue? {
+        let value = shownValue(base.current)
+        return value == .null ? nil : value
+    }
+
+    /// The setting as an object of JSON.
+    package var jsonObject: StoredValue {
+        let current = base.current
+        return [
+            "key": .string(key),
+            "suite": .string(suite.name),
+            "value": shownValue(current),
+            "text": text(of: current).map(StoredValue.string) ?? .null,
+            "layer": .string(layer.description),
+            "default": shownValue(CurrentValue(value: base.defaultStoredValue)),
+            "type": .string(typeName),
+            "help": .string(help.summary),
+            "valid": validValues.map(StoredValue.string) ?? .null,
+            "choices": choices.map { .array($0.map(StoredValue.string)) } ?? .null,
+            "isSecret": .bool(isSecret || current.isFromSecretFile),
+            "isSet": .bool(isSet),
+            "requiresRestart": .bool(traits.requiresRestart),
+            "deprecated": traits.deprecation.map(StoredValue.string) ?? .null,
+        ]
+    }
+
+    /// A value for output that contains no secrets.
+    package func shownValue(_ current: CurrentValue) -> StoredValue {
+        guard let value = current.value else { return .null }
+        return isSecret || current.isFromSecretFile ? .string(SettingTraits.redactedText) : value
+    }
+}
+
+extension AnySetting {
+    /// Throws ``SettingsError`` if a stored value that a person gives is not one of the setting, or has members that its type ignores.
+    package func checkGiven(_ value: StoredValue, acceptsUnknownMembers: Bool = false) throws {
+        if value == .string(SettingTraits.redactedText) {
+            var error = SettingsError.placeholder
+            error.key = key
+            throw error
+        }
+        try base.check(value)
+        if !acceptsUnknownMembers, let error = base.unknownMembers(in: value).first { throw error }
+    }
+}
+
 extension AnySetting: CustomStringConvertible {
     /// The setting's key and the name of its suite, without the value.
     public var description: String { "setting '\(key)' of suite '\(suite.name)'" }

@@ -325,9 +325,9 @@ extension Setting {
     /// ```
     ///
     /// The closure receives the stored value, or else the value of a base that is no secret file, or the default; overrides are
-    /// ignored. It runs while all other writers of the suite wait, so keep it short. It may run again, after
-    /// another process has changed the suite meanwhile. It must not change other settings, of any suite: use ``SettingsSuite/transaction(_:)`` for several. A base or a
-    /// default that the closure leaves unchanged is not stored.
+    /// ignored. It runs while all other writers of the suite wait, so keep it short. It may run again, after another process has
+    /// changed the suite meanwhile. It must not change other settings, of any suite: use ``SettingsSuite/transaction(_:)`` for
+    /// several. A base or a default that the closure leaves unchanged is not stored.
     ///
     /// - Parameter body: Changes the value.
     /// - Returns: The new value.

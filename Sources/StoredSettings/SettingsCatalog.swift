@@ -61,6 +61,87 @@ extension SettingsCatalog {
         .map { $0 + "\n" }
         .joined()
     }
+
+    /// Returns all settings as an array of objects, in JSON on several lines, for programs.
+    ///
+    /// An object has the members `key`, `suite`, `value` (as in a settings file), `text` (see ``AnySetting/text``), `layer`, `default`,
+    /// `type`, `help`, `valid`, `choices`, `isSecret`, `isSet`, `requiresRestart` and `deprecated`. Secrets are `••••`. It is what the
+    /// command `config list --json` prints.
+    public func json() throws -> String { try StoredValue.array(map(\.jsonObject)).prettyJSON }
+}
+
+// MARK: - Changing several settings
+// See Documentation/Decisions/Catalog.md, "Several settings are changed from texts at once".
+
+extension SettingsCatalog {
+    /// Stores the values of several texts in one transaction.
+    ///
+    /// ```swift
+    /// try await catalog.set(["softLimit": "60", "hardLimit": "70"])
+    /// ```
+    ///
+    /// Everything is checked before anything is stored. If the settings belong to several stores, there is one transaction for each. If
+    /// several suites have a key, the first setting is changed, as with the subscript.
+    ///
+    /// - Parameter texts: The texts by the keys of the settings, in the form of a flag's value: see ``AnySetting/set(text:)``.
+    /// - Throws: ``SettingsValidationError`` that lists every key without a setting, every text that is no valid value, and every
+    ///   requirement that would not be met; ``SettingsError`` when the values cannot be saved, with the code
+    ///   ``SettingsError/Code/partlyStored`` if those of another store are saved; `CancellationError` when the task is canceled before.
+    ///   Otherwise nothing has changed.
+    public nonisolated(nonsending) func set(_ texts: [String: String]) async throws {
+        try await store(texts) { text, setting, edits in
+            do {
+                edits.add(try setting.base.converted(text), for: setting)
+            } catch let error as SettingsError {
+                throw error.ofTypedText(consequence: "nothing is changed")
+            }
+        }
+    }
+
+    /// Stores several values in one transaction, in the form that they have in a settings file.
+    ///
+    /// - Parameter values: The values by the keys of the settings. A null removes the stored value. A value takes the place of the whole
+    ///   stored one.
+    /// - Throws: The same as ``set(_:)``.
+    public nonisolated(nonsending) func set(values: [String: StoredValue]) async throws {
+        try await store(values) { value, setting, edits in
+            guard value != .null else { return edits.add(nil, for: setting) }
+            try setting.checkGiven(value)
+            edits.add(value, for: setting)
+        }
+    }
+
+    private nonisolated(nonsending) func store<Given>(
+        _ given: [String: Given],
+        _ add: (Given, AnySetting, inout SettingsEdits) throws -> Void
+    ) async throws {
+        var (edits, problems) = (SettingsEdits(), [SettingsError]())
+        for (key, value) in given.sorted(by: { $0.key < $1.key }) {
+            do {
+                guard let setting = self[key] else {
+                    throw SettingsError.unknownKey(
+                        key,
+                        similar: Similarity.best(for: key, among: map(\.base.storedKeys))
+                    )
+                }
+                try setting.suite.checkUnmanaged(setting.base.storedKeys.all)
+                try add(value, setting, &edits)
+            } catch {
+                var error = SettingsError.wrapping(error, as: .invalidValue)
+                error.consequence = "nothing is changed"
+                problems.append(error)
+            }
+        }
+        if problems.isEmpty { problems = edits.requirementErrors }
+        guard problems.isEmpty else { throw SettingsValidationError(problems: problems) }
+        do {
+            try await edits.store()
+        } catch let error as SettingsError where error.code == .requirementNotMet {
+            throw SettingsValidationError(problems: [error])
+        } catch let error as PartlyStoredError {
+            throw SettingsError(error)
+        }
+    }
 }
 
 // MARK: - Requirements

@@ -222,7 +222,7 @@ extension LayerDocument {
 }
 
 extension SettingsError {
-    fileprivate static func unknownKey(_ key: String, similar: String?) -> SettingsError {
+    static func unknownKey(_ key: String, similar: String?) -> SettingsError {
         SettingsError(
             .unknownKey,
             fact: "no setting has this key",

@@ -57,6 +57,11 @@ package struct SettingsEdits: Sendable {
         return groups.count - 1
     }
 
+    /// The errors of the requirements that would not be met.
+    var requirementErrors: [SettingsError] {
+        groups.flatMap { $0.suite.engine.requirementErrors(after: $0.preview) }
+    }
+
     /// Stores all changes, in one transaction for each store.
     ///
     /// Changes of whole values need no read, so that they can be stored while the settings file is malformed.
@@ -99,4 +104,20 @@ package struct PartlyStoredError: Error {
 
     /// The names of the suites, for a message.
     package var names: String { suites.map { "'\($0)'" }.joined(separator: ", ") }
+}
+
+extension SettingsError {
+    init(_ error: PartlyStoredError) {
+        let cause = error.cause as? SettingsError
+        self.init(
+            .partlyStored,
+            fact: cause?.fact ?? (error.cause is CancellationError ? "the task was canceled" : "\(error.cause)"),
+            consequence: "the changes of \(error.names) are stored already, and the others are not",
+            remedy: cause?.remedy ?? "make the other changes again",
+            key: cause?.key,
+            suite: cause?.suite,
+            location: cause?.location,
+            underlying: error.cause
+        )
+    }
 }

@@ -19,8 +19,6 @@ struct HeldValues {
     struct Commit {
         /// Whether it checks the requirements, and no other check has ended since its body began.
         fileprivate(set) var isChecked = false
-        /// The version of the newest pending write that it saves.
-        fileprivate(set) var flushed: PendingWrites.Version = 0
         /// The stored values that it assigns again, as changes from each value to itself.
         fileprivate(set) var reassigned: [StoreChange] = []
         /// The keys that others have changed since it began.
@@ -78,11 +76,7 @@ struct HeldValues {
     mutating func beginCommit() { commits[SystemCalls.currentThread()] = Commit() }
 
     /// Begins the body of the commit, which can run again.
-    mutating func beginBody(isChecked: Bool, flushing version: PendingWrites.Version) {
-        let thread = SystemCalls.currentThread()
-        commits[thread, default: Commit()].isChecked = isChecked
-        commits[thread]?.flushed = version
-    }
+    mutating func beginBody(isChecked: Bool) { commits[SystemCalls.currentThread()]?.isChecked = isChecked }
 
     /// Ends the commit of the current thread, which is recorded now or has failed.
     ///
@@ -91,9 +85,6 @@ struct HeldValues {
         // What a commit has noted must not be part of another record.
         commits.removeValue(forKey: SystemCalls.currentThread())
     }
-
-    /// Whether the commit of the current thread assigns values again, and was not recorded.
-    var isUnrecorded: Bool { commits[SystemCalls.currentThread()]?.reassigned.isEmpty == false }
 
     /// Notes that a value has become visible that was never checked together with the others.
     ///

@@ -110,15 +110,9 @@ struct PendingWrites {
     /// A local commit is later than the entries it saves. An external one is later than every entry, because a write becomes
     /// pending on the newest contents of the store.
     ///
-    /// - Parameters:
-    ///   - key: The key.
-    ///   - origin: The origin of the change.
-    ///   - flushed: The version up to which the commit saves entries; `nil` if it is not known to save any but those of the current one.
     /// - Returns: The entry; `nil` if none has ended.
-    mutating func end(_ key: String, with origin: SettingChangeOrigin, upTo flushed: Version? = nil) -> Entry? {
-        guard let entry = entries[key], origin == .external || entry.version <= flushed ?? flushing else {
-            return nil
-        }
+    mutating func end(_ key: String, with origin: SettingChangeOrigin) -> Entry? {
+        guard let entry = entries[key], origin == .external || entry.version <= flushing else { return nil }
         entries[key] = nil
         if origin == .external { dropped.insert(key) }
         return entry

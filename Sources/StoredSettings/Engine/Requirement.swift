@@ -39,7 +39,7 @@ final class Requirement: Sendable {
         _ keys: [StoredKeys],
         _ suite: SettingsSuite,
         prepare: @escaping @Sendable ((StoredKeys) -> StoredValue?) -> Void,
-        origins: @escaping @Sendable ((StoredKeys) -> StoredValue?) -> [String] = { _ in [] },
+        origins: @escaping @Sendable ((StoredKeys) -> StoredValue?) -> [String],
         isMet: @escaping @Sendable ((StoredKeys) -> StoredValue?) throws -> Bool
     ) {
         (self.text, self.keys, findLastGoodValues, self.isMet) = (text, keys, prepare, isMet)
@@ -253,9 +253,10 @@ extension SettingsEngine {
 extension SettingBox {
     /// Where the value comes from that the setting has for a stored one; `nil` if it is the stored one.
     func origin(over stored: StoredValue?) -> String? {
-        if let override = quietOverrideReadings.used()?.reading { return "given by \(place(of: override))" }
+        // Without the line in a file, which would have to be read: other writers may wait.
+        if let override = quietOverrideReadings.used()?.reading { return "given by \(override.source)" }
         guard stored == nil else { return nil }
-        return quietBaseReadings.used().map { "given by \(place(of: $0.reading))" } ?? "the default"
+        return quietBaseReadings.used().map { "given by \($0.reading.source)" } ?? "the default"
     }
 
     /// Finds the last good value if the stored one is unusable, and reports nothing.

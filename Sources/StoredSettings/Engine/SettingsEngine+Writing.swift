@@ -246,7 +246,7 @@ extension SettingsEngine {
             let isCheckDue: Bool
             (flush, isCheckDue) = state.withLock { state in
                 let flush = state.pendingWrites.beginFlush(of: keys, except: isBlind ? restricted : [])
-                state.held.beginBody(isChecked: isChecked, flushing: flush.version)
+                state.held.beginBody(isChecked: isChecked)
                 return (flush, state.held.isCheckDue)
             }
             // A value from outside that is assigned again has to meet the requirements.
@@ -273,10 +273,7 @@ extension SettingsEngine {
             }
             return result
         }
-        let result = try store.commit(isBlind: isBlind, body)
-        // A store that has recorded nothing.
-        if state.withLock({ $0.held.isUnrecorded }) { record(StoreCommit(changes: [], origin: .local)).perform() }
-        return result
+        return try store.commit(isBlind: isBlind, body)
     }
 
     /// Whether there are pending writes that a commit can save.

@@ -276,7 +276,7 @@ extension SettingsEngine.State {
             let key = change.key
             if commit.origin == .external { held.noteChangeFromOutside(ofKey: key) }
             let old = value(forKey: key, over: change.old)
-            let ended = pendingWrites.end(key, with: commit.origin, upTo: own?.flushed)
+            let ended = pendingWrites.end(key, with: commit.origin)
             if held.record(change, commit.origin, seen: old) || ended != nil { visible.isUnknown = true }
             if commit.origin == .external, ended != nil,
                 PendingWrites.change(ofKey: key, from: old, to: change.new) != nil

@@ -34,13 +34,7 @@ struct ValueCache: @unchecked Sendable {
     /// The value, from the word or from a slot; `nil` if this thread does not find the newest one.
     @inlinable
     func currentValue<Value>(as type: Value.Type) -> Value? {
-        guard !Self.fits(type) else { return load(as: type) }
-        guard let slot = takeCurrent() else { return nil }
-        defer { slot.pointee.release() }
-        // The contents of the slots were written by the setting's box, which has one type of values. A current slot
-        // has contents.
-        let content = slot.pointee.content.unsafelyUnwrapped
-        return content.assumingMemoryBound(to: CachedValue<Value>.self).pointee.value
+        Self.fits(type) ? load(as: type) : current(as: type)?.value
     }
 
     /// The value in the word; `nil` if it is not the newest one.
@@ -78,7 +72,8 @@ struct ValueCache: @unchecked Sendable {
         }
         guard let slot = takeCurrent() else { return nil }
         defer { slot.pointee.release() }
-        // As in ``currentValue(as:)``.
+        // The contents of the slots were written by the setting's box, which has one type of values. A current slot
+        // has contents.
         let content = slot.pointee.content.unsafelyUnwrapped
         return (content.assumingMemoryBound(to: CachedValue<Value>.self).pointee.value, slot.pointee.version)
     }

@@ -93,10 +93,9 @@ final class LayerFiles: Sendable {
     private func use(_ new: LayerSnapshot, changing keys: Set<String>, _ engine: SettingsEngine?) {
         state.withLock { state in
             state.snapshot = new
-            // Whoever reads a new value finds earlier ones outdated.
-            engine?.invalidate()
+            // Under the lock, so that a reader of a new value finds earlier ones outdated.
+            engine?.layersChanged(ofKeys: keys)
         }
-        engine?.layersChanged(ofKeys: keys)
     }
 
     /// Returns the newest snapshot, with the secret of a setting.

@@ -96,11 +96,6 @@ extension FileStatus {
     package func isSameFile(as other: FileStatus?) -> Bool {
         identity == other?.identity
     }
-
-    /// Returns whether both describe the same file, which nobody has changed in between.
-    func isUnchanged(_ other: FileStatus) -> Bool {
-        isSameFile(as: other) && size == other.size && modified == other.modified && changed == other.changed
-    }
 }
 
 // MARK: - Permissions

@@ -70,7 +70,11 @@ extension SystemCalls {
         } catch {
             return known == nil && error.number == ENOENT
         }
-        return known.map { $0.isUnchanged(FileStatus(status)) } ?? false
+        guard let known else { return false }
+        // An access control list changes the mode of a status. A change of the list has another time.
+        let now = FileStatus(status)
+        return now.isSameFile(as: known) && now.size == known.size && now.modified == known.modified
+            && now.changed == known.changed
     }
 
     private func status(

@@ -241,3 +241,10 @@ extension JSONWriter {
         }
     }
 }
+
+extension StoredValue {
+    /// The value as JSON on several lines.
+    package var prettyJSON: String {
+        get throws { String(decoding: try JSONWriter.prettyText(of: self), as: UTF8.self) }
+    }
+}

@@ -57,8 +57,10 @@ struct AssignmentSender {
             }
             switch try await committer.send(changes, on: base, attempt: attempt) {
             case .committed(let id, let revision):
-                replica.update { state in
-                    state.confirm(id, changes, at: revision, since: base.start, isAssignment: true)
+                if let revision {
+                    replica.update { state in
+                        state.confirm(id, changes, at: revision, since: base.start, isAssignment: true)
+                    }
                 }
                 return end(batch, isStored: true, at: revision)
             case .unchanged: return end(batch, isStored: true)

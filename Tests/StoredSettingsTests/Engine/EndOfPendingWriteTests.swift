@@ -114,53 +114,22 @@ struct EndOfPendingWriteTests {
         #expect(dropped() == settings.map(\.key))
     }
 
-    @Test("a set of the stored value that fails does not end an older pending write")
-    func failedAgain() async throws {
+    /// A setting with the stored value 2, above which the assigned value 3 is a pending write.
+    private func portWithPendingWrite() -> (store: FailingStore, suite: SettingsSuite, port: Setting<Int>) {
         let store = FailingStore(["port": 2])
         let suite = SettingsSuite(store: store, reporter: reporter)
         let port = Setting("port", default: 0, suite: suite)
         store.fail(with: full)
         port.value = 3
         store.fail(with: nil)
+        return (store, suite, port)
+    }
+
+    @Test("a set of the stored value that fails does not end an older pending write")
+    func failedAgain() async throws {
+        let (store, suite, port) = portWithPendingWrite()
         store.failNextCommit(with: full)
         await expectError(.writeFailed) { try await port.set(2) }
-        #expect(port.value == 3)
-        try await suite.synchronize()
-        #expect(store.contents() == ["port": 3])
-    }
-
-    /// A store that records no commit without changes.
-    private final class UnrecordingStore: ForwardingStore, StoreObserver {
-        let memory = InMemoryStore(["port": 3])
-        let failure = Mutex<SettingsError?>(nil)
-        private let observer = Mutex<(any StoreObserver)?>(nil)
-
-        func setObserver(_ observer: any StoreObserver) {
-            self.observer.withLock { $0 = observer }
-            memory.setObserver(self)
-        }
-
-        func record(_ commit: StoreCommit) -> StoreDelivery {
-            commit.changes.isEmpty ? .none : observer.withLock { $0?.record(commit) } ?? .none
-        }
-
-        func report(_ error: SettingsError) {}
-
-        func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-            if let error = failure.withLock({ $0 }) { throw error }
-            return try memory.commit(isBlind: isBlind, body)
-        }
-    }
-
-    @Test("a set of the stored value is kept over a store that does not record it")
-    func unrecorded() async throws {
-        let store = UnrecordingStore()
-        let suite = SettingsSuite(store: store, reporter: reporter)
-        let port = Setting("port", default: 0, suite: suite)
-        store.failure.withLock { $0 = full }
-        port.value = 9
-        store.failure.withLock { $0 = nil }
-        try await port.set(3)
         #expect(port.value == 3)
         try await suite.synchronize()
         #expect(store.contents() == ["port": 3])
@@ -193,12 +162,7 @@ struct EndOfPendingWriteTests {
 
     @Test("a set of the stored value ends an older pending write before any other commit begins")
     func nextCommit() async throws {
-        let store = FailingStore(["port": 2])
-        let suite = SettingsSuite(store: store, reporter: reporter)
-        let port = Setting("port", default: 0, suite: suite)
-        store.fail(with: full)
-        port.value = 3
-        store.fail(with: nil)
+        let (store, suite, port) = portWithPendingWrite()
         store.afterCommit.withLock { hook in
             hook = {
                 #expect(throws: Never.self) { try onAnotherThread { try suite.setStoredValue(1, forKey: "other") } }
@@ -309,20 +273,6 @@ struct EndOfPendingWriteTests {
         }
     }
 
-    /// A store that calls a closure when it is synchronized.
-    private final class SynchronizingStore: ForwardingStore {
-        let memory = InMemoryStore()
-        let failure = Mutex<SettingsError?>(nil)
-        let onSynchronize = Mutex<(@Sendable () -> Void)?>(nil)
-
-        func synchronize() { onSynchronize.withLock { $0.take() }?() }
-
-        func commit<Result>(isBlind: Bool, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-            if let error = failure.withLock({ $0 }) { throw error }
-            return try memory.commit(isBlind: isBlind, body)
-        }
-    }
-
     @Test("an assignment that fails after its suite was finished is not kept, and the report says so")
     func afterFinishing() async throws {
         let store = FailingStore(["port": 1])
@@ -395,13 +345,12 @@ struct EndOfPendingWriteTests {
 
     @Test("an assignment that becomes a pending write while the suite is being finished is reported as lost")
     func whileFinishing() async throws {
-        let store = SynchronizingStore()
+        let store = FailingStore(["port": 1])
         let suite = SettingsSuite(store: store, reporter: reporter)
         let port = Setting("port", default: 0, suite: suite)
-        try await port.set(1)
         store.onSynchronize.withLock { hook in
             hook = { [full] in
-                store.failure.withLock { $0 = full }
+                store.fail(with: full)
                 port.value = 2
             }
         }

@@ -49,7 +49,11 @@ final class FailingStore: ForwardingStore {
     /// Makes the next commit fail when its body has run.
     func failNextCommit(with error: SettingsError) { commitFailure.withLock { $0 = error } }
 
+    /// A closure that runs once, when the store is synchronized.
+    let onSynchronize = Mutex<(@Sendable () -> Void)?>(nil)
+
     func synchronize() throws {
+        onSynchronize.withLock { $0.take() }?()
         if let error = synchronizingFailure.withLock({ $0 }) { throw error }
     }
 

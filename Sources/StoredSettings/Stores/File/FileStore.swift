@@ -370,10 +370,13 @@ extension FileStore {
     ///
     /// A checkpoint of another thread is waited for.
     fileprivate func checkpointAtExit(until deadline: ContinuousClock.Instant) {
-        while !(writer.withLockIfAvailable({ _ in true }) ?? false) {
-            // In a forked child, the thread that has the lock may not exist.
-            guard TransactionScope.current == nil, forks == Forks.count, .now < deadline else { return }
-            SystemCalls.sleep(seconds: 0.001)
+        // In a forked child, the thread that has the lock may not exist.
+        let mayWait = TransactionScope.current == nil && forks == Forks.count
+        do {
+            try WaitLimit.run(for: mayWait ? deadline - .now : .zero) { try WaitLimit.withLock(writer) { _ in } }
+        } catch {
+            // The next process that opens the suite makes the checkpoint.
+            return
         }
         checkpoints.runAtEnd()
     }

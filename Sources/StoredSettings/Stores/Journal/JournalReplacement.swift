@@ -143,7 +143,7 @@ extension Journal {
         }
     }
 
-    /// Throws if a draft would replace an exposed journal beside the settings file of another user, who would not use it.
+    /// Throws if a draft would replace an exposed journal that the owner of the settings file would not use.
     ///
     /// Users use each other's files only if the settings file is shared with their group. So a member that sets a value
     /// after the owner has removed the group's permissions would exclude the owner. The owner's next set replaces the
