@@ -93,9 +93,10 @@ final class LayerFiles: Sendable {
     private func use(_ new: LayerSnapshot, changing keys: Set<String>, _ engine: SettingsEngine?) {
         state.withLock { state in
             state.snapshot = new
-            // Under the lock, so that a reader of a new value finds earlier ones outdated.
-            engine?.layersChanged(ofKeys: keys)
+            // Under the lock, so that a reader of a new value finds earlier ones outdated. This takes no other lock.
+            engine?.invalidate()
         }
+        engine?.layersChanged(ofKeys: keys)
     }
 
     /// Returns the newest snapshot, with the secret of a setting.
