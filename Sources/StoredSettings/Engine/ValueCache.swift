@@ -34,7 +34,11 @@ struct ValueCache: @unchecked Sendable {
     /// The value, from the word or from a slot; `nil` if this thread does not find the newest one.
     @inlinable
     func currentValue<Value>(as type: Value.Type) -> Value? {
-        Self.fits(type) ? load(as: type) : current(as: type)?.value
+        guard !Self.fits(type) else { return load(as: type) }
+        // Written out, and not by ``current(as:)``: a client then has it in one piece, which `.ci/check-hot-reads` checks.
+        guard let slot = takeCurrent() else { return nil }
+        defer { slot.pointee.release() }
+        return slot.pointee.currentValue(as: type)
     }
 
     /// The value in the word; `nil` if it is not the newest one.
@@ -72,10 +76,7 @@ struct ValueCache: @unchecked Sendable {
         }
         guard let slot = takeCurrent() else { return nil }
         defer { slot.pointee.release() }
-        // The contents of the slots were written by the setting's box, which has one type of values. A current slot
-        // has contents.
-        let content = slot.pointee.content.unsafelyUnwrapped
-        return (content.assumingMemoryBound(to: CachedValue<Value>.self).pointee.value, slot.pointee.version)
+        return (slot.pointee.currentValue(as: type), slot.pointee.version)
     }
 
     @inlinable
@@ -284,6 +285,14 @@ struct CacheSlot: ~Copyable {
 
     func take() -> Bool {
         isTaken.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged
+    }
+
+    /// The value of a slot that is taken and current.
+    @inlinable
+    func currentValue<Value>(as type: Value.Type) -> Value {
+        // The contents of the slots were written by the setting's box, which has one type of values. A current slot
+        // has contents.
+        content.unsafelyUnwrapped.assumingMemoryBound(to: CachedValue<Value>.self).pointee.value
     }
 
     /// Releases the slot.
