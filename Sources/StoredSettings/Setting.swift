@@ -39,7 +39,7 @@ public struct Setting<Value: Sendable>: Sendable {
         _ metadata: SettingMetadata,
         describe: (inout SettingDescription) -> Void
     ) {
-        let fingerprint = SettingDescription(describe).fingerprint?.with(default: value)
+        let fingerprint = SettingDescription(describe, hasFunctions: false).fingerprint?.with(default: value)
         let box = suite.declaredBox(named: name, fingerprint, metadata) {
             SettingKey(describing: $0, default: .fixed(value), $1, describe: describe)
         }
@@ -53,7 +53,7 @@ public struct Setting<Value: Sendable>: Sendable {
         _ metadata: SettingMetadata,
         describe: (inout SettingDescription) -> Void
     ) where Value == Wrapped? {
-        let fingerprint = SettingDescription(describe).fingerprint?.optional
+        let fingerprint = SettingDescription(describe, hasFunctions: false).fingerprint?.optional
         let box = suite.declaredBox(named: name, fingerprint, metadata) {
             SettingKey<Wrapped?>(optional: $0, $1, describe: describe)
         }

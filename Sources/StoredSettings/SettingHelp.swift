@@ -47,6 +47,7 @@ public struct SettingHelp: Sendable, Hashable {
 extension SettingHelp: ExpressibleByStringInterpolation {
     /// Creates help that has only a summary.
     public init(stringLiteral summary: String) {
-        self.init(summary)
+        self.summary = summary
+        details = nil
     }
 }

@@ -12,7 +12,7 @@
 /// ```
 ///
 /// They cost nothing when the setting is read.
-public struct SettingTraits: Sendable, Hashable {
+public struct SettingTraits: Sendable, Hashable, ExpressibleByArrayLiteral {
     /// Whether the value is secret: no text that the library makes for people contains it.
     public private(set) var isSecret = false
     /// Whether a change takes effect only when the program is started again.
@@ -37,7 +37,22 @@ public struct SettingTraits: Sendable, Hashable {
         if case .names(let names) = shared { names } else { nil }
     }
 
-    private init() {}
+    /// Creates the traits of all elements; of two names of one kind, the last is used.
+    public init(arrayLiteral elements: SettingTraits...) {
+        for element in elements {
+            isSecret = isSecret || element.isSecret
+            requiresRestart = requiresRestart || element.requiresRestart
+            guard let new = element.names else { continue }
+            let known = names ?? Names()
+            let all = Names(
+                oldKeys: known.oldKeys + new.oldKeys,
+                deprecation: new.deprecation ?? known.deprecation,
+                flag: new.flag ?? known.flag,
+                environmentVariable: new.environmentVariable ?? known.environmentVariable
+            )
+            shared = .names(all)
+        }
+    }
 
     private init(_ names: Names) {
         shared = .names(names)
@@ -77,14 +92,14 @@ public struct SettingTraits: Sendable, Hashable {
 extension SettingTraits {
     /// The value is secret: explanations and catalogs show `••••` instead.
     public static var secret: SettingTraits {
-        var traits = SettingTraits()
+        var traits: SettingTraits = []
         traits.isSecret = true
         return traits
     }
 
     /// The program uses a change only after a restart, so explanations name changes that are not in use yet.
     public static var requiresRestart: SettingTraits {
-        var traits = SettingTraits()
+        var traits: SettingTraits = []
         traits.requiresRestart = true
         return traits
     }
@@ -129,26 +144,6 @@ extension SettingTraits {
     /// - Returns: The trait.
     public static func environment(_ name: String) -> SettingTraits {
         SettingTraits(Names(environmentVariable: name))
-    }
-}
-
-extension SettingTraits: ExpressibleByArrayLiteral {
-    /// Creates the traits of all elements; of two names of one kind, the last is used.
-    public init(arrayLiteral elements: SettingTraits...) {
-        self.init()
-        for element in elements {
-            isSecret = isSecret || element.isSecret
-            requiresRestart = requiresRestart || element.requiresRestart
-            guard let new = element.names else { continue }
-            let known = names ?? Names()
-            let all = Names(
-                oldKeys: known.oldKeys + new.oldKeys,
-                deprecation: new.deprecation ?? known.deprecation,
-                flag: new.flag ?? known.flag,
-                environmentVariable: new.environmentVariable ?? known.environmentVariable
-            )
-            shared = .names(all)
-        }
     }
 }
 

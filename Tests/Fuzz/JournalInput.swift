@@ -54,12 +54,12 @@ struct JournalInput {
             return UInt64(low) | UInt64(high) << 8 | (high >= 0xF0 ? 0xFFFF_0000 : 0)
         }
         var words = [UInt64](repeating: 0, count: 512)
-        words[JournalHeader.magicWord] = JournalHeader.magic
-        words[JournalHeader.versionWord] = JournalHeader.version
-        words[JournalHeader.idWord] = 0x1234
+        words[JournalHeader.Word.magic.rawValue] = JournalHeader.magic
+        words[JournalHeader.Word.version.rawValue] = JournalHeader.version
+        words[JournalHeader.Word.id.rawValue] = 0x1234
         let (epoch, shift) = (number(), number())
-        words[JournalHeader.retiredWord] = UInt64(rest.popFirst() ?? 0) & 1
-        words[JournalHeader.limitWord] = number()
+        words[JournalHeader.Word.retired.rawValue] = UInt64(rest.popFirst() ?? 0) & 1
+        words[JournalHeader.Word.limit.rawValue] = number()
         for place in [64, 128] {
             let serial = number()
             words[place] = serial > 0xFFFF ? serial | 0xFFFF_FFFF_0000_0000 : serial
@@ -71,7 +71,8 @@ struct JournalInput {
             }
         }
         let records = records(rest, epoch: UInt32(truncatingIfNeeded: epoch))
-        words[JournalHeader.positionWord] = epoch << 32 | (4_096 + UInt64(records.count) &+ shift) & 0xFFFF_FFFF
+        let end = (4_096 + UInt64(records.count) &+ shift) & 0xFFFF_FFFF
+        words[JournalHeader.Word.position.rawValue] = epoch << 32 | end
         return words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } } + records
     }
 

@@ -143,7 +143,7 @@ extension SettingsEngine {
     var restrictedKeys: Set<String> { hasRequirements ? requirementTable.withLock(\.keys) : [] }
 
     /// Whether the values of a key have to meet a requirement.
-    func isRestricted(_ key: String) -> Bool { restrictedKeys.contains(key) }
+    func isRestricted(_ key: String) -> Bool { hasRequirements && requirementTable.withLock { $0.keys.contains(key) } }
 
     /// The errors of the requirements on some settings that the stored values do not meet.
     func requirementErrors(for keys: [String]) -> [SettingsError] {

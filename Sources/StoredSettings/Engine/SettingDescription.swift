@@ -25,7 +25,7 @@ struct SettingDescription {
     private var functions: AnyObject?
     private let hasFunctions: Bool
 
-    init(_ describe: (inout SettingDescription) -> Void, hasFunctions: Bool = false) {
+    init(_ describe: (inout SettingDescription) -> Void, hasFunctions: Bool) {
         self.hasFunctions = hasFunctions
         describe(&self)
     }

@@ -167,9 +167,9 @@ extension StoreVersion {
     ///   fails.
     private func show(_ page: SharedPage) -> (address: UInt64, isNew: Bool)? {
         window.withLock { window in
-            if window == nil { window = PageWindow(identifiedBy: JournalHeader.idWord) }
+            if window == nil { window = PageWindow() }
             guard let isNew = window?.show(page),
-                let address = window?.address(ofWord: JournalHeader.positionWord)
+                let address = window?.address(of: .position)
             else { return nil }
             return (UInt64(address), isNew)
         }

@@ -13,7 +13,7 @@ struct JSONEditor {
     private let reservedNames: Set<String>
     private let lineBreak: [UInt8]
     /// The indentation that each level adds.
-    private var unit: [UInt8] = [JSONByte.space, JSONByte.space]
+    private var unit: [UInt8] = [UInt8(ascii: " "), UInt8(ascii: " ")]
     private var edits: [Edit] = []
     /// The objects that remain to be edited.
     private var work: [Work] = []
@@ -38,10 +38,10 @@ struct JSONEditor {
     init(_ text: [UInt8], reservedNames: Set<String>) {
         tokens = JSONTokens(bytes: text)
         self.reservedNames = reservedNames
-        let first = text.firstIndex { $0 == JSONByte.lineFeed || $0 == JSONByte.carriageReturn }
-        let isPair = first.map { text[$0...].starts(with: [JSONByte.carriageReturn, JSONByte.lineFeed]) } ?? false
+        let first = text.firstIndex { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
+        let isPair = first.map { text[$0...].starts(with: [UInt8(ascii: "\r"), UInt8(ascii: "\n")]) } ?? false
         lineBreak =
-            isPair ? [JSONByte.carriageReturn, JSONByte.lineFeed] : first.map { [text[$0]] } ?? [JSONByte.lineFeed]
+            isPair ? [UInt8(ascii: "\r"), UInt8(ascii: "\n")] : first.map { [text[$0]] } ?? [UInt8(ascii: "\n")]
     }
 
     /// Returns the text with other members.
@@ -193,7 +193,7 @@ extension JSONEditor {
     private mutating func adjustLastComma(of object: JSONMembers, keeping kept: [JSONMembers.Member], _ place: Place?) {
         guard let last = kept.last else { return }
         if let place, isAtEnd(place, keeping: kept) {
-            if last.comma == nil { replace(last.value.upperBound..<last.value.upperBound, with: [JSONByte.comma]) }
+            if last.comma == nil { replace(last.value.upperBound..<last.value.upperBound, with: [UInt8(ascii: ",")]) }
         } else if let comma = last.comma, object.members.last?.comma == nil {
             replace(comma..<comma + 1)
         }
@@ -253,7 +253,7 @@ extension JSONEditor {
         _ work: Work
     ) throws {
         let hasTrailingComma = object.members.last?.comma != nil
-        var colon = [JSONByte.colon, JSONByte.space]
+        var colon = [UInt8(ascii: ":"), UInt8(ascii: " ")]
         /// The indentation of new lines; `nil` for members on one line.
         var indentation: [UInt8]?
         switch place {
@@ -268,13 +268,14 @@ extension JSONEditor {
         case .inside:
             indentation = object.indentation + unit
         }
-        let separator = indentation.map { lineBreak + $0 } ?? (colon.last == JSONByte.colon ? [] : [JSONByte.space])
+        let separator =
+            indentation.map { lineBreak + $0 } ?? (colon.last == UInt8(ascii: ":") ? [] : [UInt8(ascii: " ")])
         let entries = try names.map { name in
             let value = work.new[name] ?? .null
             let text = try JSONWriter.text(of: value, indentation.map { layout($0) }, level: work.level + 1)
             return JSONWriter.text(ofName: name) + colon + text
         }
-        let comma = [JSONByte.comma]
+        let comma = [UInt8(ascii: ",")]
         let text = Array(entries.joined(separator: comma + separator))
         let end = isLast && !hasTrailingComma ? [] : comma
         switch place {
@@ -296,7 +297,7 @@ extension JSONEditor {
         guard !object.isBlank else { return replace(inside, with: text + lastLine) }
         var start = inside.lowerBound
         var next = tokens.endOfWhitespace(from: start)
-        while tokens.byte(at: next) == JSONByte.solidus {
+        while tokens.byte(at: next) == UInt8(ascii: "/") {
             // Blanks at the end of a line comment belong to it.
             start = tokens.endOfComment(at: next)
             next = tokens.endOfWhitespace(from: start)
@@ -356,7 +357,7 @@ struct JSONMembers {
         var end = Self.endOfLineComments(from: open + 1, in: tokens).end
         while true {
             let (start, name) = Self.nextName(from: end, in: tokens)
-            guard tokens.byte(at: name) == JSONByte.quote else {
+            guard tokens.byte(at: name) == UInt8(ascii: "\"") else {
                 range = open..<min(name + 1, tokens.bytes.count)
                 break
             }
@@ -374,7 +375,7 @@ struct JSONMembers {
         while true {
             let next = tokens.endOfWhitespace(from: position)
             if tokens.lineBreaks(in: position..<next) > 1 { start = nil }
-            guard tokens.byte(at: next) == JSONByte.solidus else { return (start ?? next, next) }
+            guard tokens.byte(at: next) == UInt8(ascii: "/") else { return (start ?? next, next) }
             start = start ?? next
             position = tokens.endOfComment(at: next)
         }
@@ -391,7 +392,7 @@ struct JSONMembers {
         let valueStart = tokens.endOfSpace(from: min(colon + 1, tokens.bytes.count))
         let value = valueStart..<tokens.endOfValue(at: valueStart)
         let next = tokens.endOfSpace(from: value.upperBound)
-        let comma = tokens.byte(at: next) == JSONByte.comma ? next : nil
+        let comma = tokens.byte(at: next) == UInt8(ascii: ",") ? next : nil
         let gap = value.upperBound..<next
         let isFirstOnLine = tokens.lineBreaks(in: previous..<name) > 0
         let isDetached = !tokens.isWhitespace(gap) && (tokens.lineBreaks(in: gap) > 0 || !isFirstOnLine)
@@ -427,10 +428,10 @@ struct JSONMembers {
         var isLineComment = false
         while true {
             let next = tokens.endOfBlanks(from: end)
-            if tokens.byte(at: next) == JSONByte.solidus {
+            if tokens.byte(at: next) == UInt8(ascii: "/") {
                 isLineComment = tokens.isLineComment(at: next)
                 end = tokens.endOfComment(at: next)
-            } else if tokens.byte(at: next) == JSONByte.quote {
+            } else if tokens.byte(at: next) == UInt8(ascii: "\"") {
                 return (offset, false)
             } else {
                 return (end, isLineComment)
@@ -487,8 +488,9 @@ extension JSONMembers {
     func colon(of member: Member) -> [UInt8] {
         let text = tokens.bytes[member.nameRange.upperBound..<member.value.lowerBound]
         let isPlain =
-            text.count <= 3 && text.allSatisfy { [JSONByte.colon, JSONByte.space, JSONByte.tab].contains($0) }
-        return isPlain ? Array(text) : [JSONByte.colon, JSONByte.space]
+            text.count <= 3
+            && text.allSatisfy { [UInt8(ascii: ":"), UInt8(ascii: " "), UInt8(ascii: "\t")].contains($0) }
+        return isPlain ? Array(text) : [UInt8(ascii: ":"), UInt8(ascii: " ")]
     }
 }
 
@@ -511,12 +513,12 @@ struct JSONTokens {
 
     /// Whether a line break, LF, CR LF or CR, begins at an offset.
     func isLineBreak(at offset: Int) -> Bool {
-        byte(at: offset) == JSONByte.lineFeed || byte(at: offset) == JSONByte.carriageReturn
+        byte(at: offset) == UInt8(ascii: "\n") || byte(at: offset) == UInt8(ascii: "\r")
     }
 
     /// Whether a space or a tab is at an offset.
     func isBlank(at offset: Int) -> Bool {
-        byte(at: offset) == JSONByte.space || byte(at: offset) == JSONByte.tab
+        byte(at: offset) == UInt8(ascii: " ") || byte(at: offset) == UInt8(ascii: "\t")
     }
 
     func isWhitespace(at offset: Int) -> Bool { isBlank(at: offset) || isLineBreak(at: offset) }
@@ -525,18 +527,18 @@ struct JSONTokens {
 
     /// The number of line breaks in a range.
     func lineBreaks(in range: Range<Int>) -> Int {
-        range.count { isLineBreak(at: $0) && !(byte(at: $0) == JSONByte.lineFeed && isCarriageReturn(at: $0 - 1)) }
+        range.count { isLineBreak(at: $0) && !(byte(at: $0) == UInt8(ascii: "\n") && isCarriageReturn(at: $0 - 1)) }
     }
 
     /// Where the last line break in a range begins; `nil` if there is none.
     func lastLineBreak(in range: Range<Int>) -> Int? {
         guard let last = range.last(where: { isLineBreak(at: $0) }) else { return nil }
-        let isPair = byte(at: last) == JSONByte.lineFeed && last > range.lowerBound && isCarriageReturn(at: last - 1)
+        let isPair = byte(at: last) == UInt8(ascii: "\n") && last > range.lowerBound && isCarriageReturn(at: last - 1)
         return isPair ? last - 1 : last
     }
 
     private func isCarriageReturn(at offset: Int) -> Bool {
-        offset >= 0 && byte(at: offset) == JSONByte.carriageReturn
+        offset >= 0 && byte(at: offset) == UInt8(ascii: "\r")
     }
 }
 
@@ -558,7 +560,7 @@ extension JSONTokens {
     /// The end of the white space and comments from an offset on.
     func endOfSpace(from offset: Int) -> Int {
         var end = endOfWhitespace(from: offset)
-        while byte(at: end) == JSONByte.solidus { end = endOfWhitespace(from: endOfComment(at: end)) }
+        while byte(at: end) == UInt8(ascii: "/") { end = endOfWhitespace(from: endOfComment(at: end)) }
         return end
     }
 
@@ -569,7 +571,7 @@ extension JSONTokens {
         while end < bytes.count {
             if isLineComment {
                 if isLineBreak(at: end) { break }
-            } else if byte(at: end) == JSONByte.asterisk, byte(at: end + 1) == JSONByte.solidus {
+            } else if byte(at: end) == UInt8(ascii: "*"), byte(at: end + 1) == UInt8(ascii: "/") {
                 return end + 2
             }
             end += 1
@@ -578,15 +580,15 @@ extension JSONTokens {
     }
 
     func isLineComment(at offset: Int) -> Bool {
-        byte(at: offset) == JSONByte.solidus && byte(at: offset + 1) == JSONByte.solidus
+        byte(at: offset) == UInt8(ascii: "/") && byte(at: offset + 1) == UInt8(ascii: "/")
     }
 
     func endOfString(at offset: Int) -> Int {
         var end = offset + 1
         while end < bytes.count {
             switch bytes[end] {
-            case JSONByte.quote: return end + 1
-            case JSONByte.backslash: end += 2
+            case UInt8(ascii: "\""): return end + 1
+            case UInt8(ascii: "\\"): end += 2
             default: end += 1
             }
         }
@@ -598,22 +600,22 @@ extension JSONTokens {
         var depth = 0
         while end < bytes.count {
             switch bytes[end] {
-            case JSONByte.leftBrace, JSONByte.leftBracket:
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
                 depth += 1
                 end += 1
-            case JSONByte.rightBrace, JSONByte.rightBracket:
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
                 // Of the container of a number or a word.
                 if depth == 0 { return end }
                 depth -= 1
                 end += 1
                 if depth == 0 { return end }
-            case JSONByte.quote:
+            case UInt8(ascii: "\""):
                 end = endOfString(at: end)
                 if depth == 0 { return end }
-            case JSONByte.solidus:
+            case UInt8(ascii: "/"):
                 if depth == 0 { return end }
                 end = endOfComment(at: end)
-            case JSONByte.comma where depth == 0:
+            case UInt8(ascii: ",") where depth == 0:
                 return end
             default:
                 if depth == 0, isWhitespace(at: end) { return end }

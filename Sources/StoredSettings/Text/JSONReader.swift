@@ -139,10 +139,10 @@ extension JSONReader {
         try skipWhitespace()
         guard position < bytes.count else {
             // Nothing but white space and comments has been read.
-            guard !bytes.contains(JSONByte.solidus) else { throw failure("", at: bytes.count) }
+            guard !bytes.contains(UInt8(ascii: "/")) else { throw failure("", at: bytes.count) }
             throw JSONSyntaxError("the file is empty", at: 0, in: bytes)
         }
-        if isObject, byte(at: position) != JSONByte.leftBrace {
+        if isObject, byte(at: position) != UInt8(ascii: "{") {
             throw failure("expected '{', because the file must contain one object", at: position)
         }
         let value = try readValue()
@@ -157,16 +157,16 @@ extension JSONReader {
             try skipWhitespace()
             var value: StoredValue
             switch byte(at: position) {
-            case JSONByte.leftBrace:
+            case UInt8(ascii: "{"):
                 try openContainer(isObject: true)
-                guard byte(at: position) == JSONByte.rightBrace else {
+                guard byte(at: position) == UInt8(ascii: "}") else {
                     try readName(else: "expected '}' or a name in double quotes after '{'")
                     continue
                 }
                 value = try closeContainer()
-            case JSONByte.leftBracket:
+            case UInt8(ascii: "["):
                 try openContainer(isObject: false)
-                guard byte(at: position) == JSONByte.rightBracket else { continue }
+                guard byte(at: position) == UInt8(ascii: "]") else { continue }
                 value = try closeContainer()
             default:
                 value = try readLeaf()
@@ -189,30 +189,30 @@ extension JSONReader {
     private mutating func readComma(inObject isObject: Bool) throws(JSONSyntaxError) -> Bool {
         try skipWhitespace()
         let next = byte(at: position)
-        if next == JSONByte.comma {
+        if next == UInt8(ascii: ",") {
             position += 1
             try skipWhitespace()
-            let closing = isObject ? JSONByte.rightBrace : JSONByte.rightBracket
+            let closing = isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")
             if dialect == .settingsFile, byte(at: position) == closing { return false }
             if isObject {
                 try readName(else: "expected a name in double quotes after ','")
-            } else if byte(at: position) == JSONByte.rightBracket {
+            } else if byte(at: position) == UInt8(ascii: "]") {
                 throw failure("expected a value after ','", at: position)
             }
             return true
         }
-        guard next == (isObject ? JSONByte.rightBrace : JSONByte.rightBracket) else {
+        guard next == (isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) else {
             throw failure("expected ',' or '\(isObject ? "}" : "]")' after a value", at: position)
         }
         return false
     }
 
     private mutating func readName(else problem: String) throws(JSONSyntaxError) {
-        guard byte(at: position) == JSONByte.quote else { throw failure(problem, at: position) }
+        guard byte(at: position) == UInt8(ascii: "\"") else { throw failure(problem, at: position) }
         let offset = position
         names.append((try readString(), offset))
         try skipWhitespace()
-        guard byte(at: position) == JSONByte.colon else { throw failure("expected ':' after a name", at: position) }
+        guard byte(at: position) == UInt8(ascii: ":") else { throw failure("expected ':' after a name", at: position) }
         position += 1
     }
 
@@ -252,17 +252,17 @@ extension JSONReader {
 
     private mutating func readLeaf() throws(JSONSyntaxError) -> StoredValue {
         switch byte(at: position) {
-        case JSONByte.quote:
+        case UInt8(ascii: "\""):
             return .string(try readString())
-        case JSONByte.minus, JSONByte.zero...JSONByte.nine:
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
             return try readNumber()
-        case 0x74 where matches(0x72, 0x75, 0x65, at: position + 1):  // true
+        case UInt8(ascii: "t") where matches("rue", at: position + 1):
             position += 4
             return .bool(true)
-        case 0x66 where matches(0x61, 0x6C, 0x73, at: position + 1) && byte(at: position + 4) == 0x65:  // false
+        case UInt8(ascii: "f") where matches("alse", at: position + 1):
             position += 5
             return .bool(false)
-        case 0x6E where matches(0x75, 0x6C, 0x6C, at: position + 1):  // null
+        case UInt8(ascii: "n") where matches("ull", at: position + 1):
             position += 4
             return .null
         default:
@@ -270,8 +270,8 @@ extension JSONReader {
         }
     }
 
-    private func matches(_ first: UInt8, _ second: UInt8, _ third: UInt8, at offset: Int) -> Bool {
-        byte(at: offset) == first && byte(at: offset + 1) == second && byte(at: offset + 2) == third
+    private func matches(_ text: String, at offset: Int) -> Bool {
+        zip(text.utf8, offset...).allSatisfy { byte(at: $1) == $0 }
     }
 }
 
@@ -281,7 +281,7 @@ extension JSONReader {
     /// Reads the number whose sign or first digit is at the position.
     mutating func readNumber() throws(JSONSyntaxError) -> StoredValue {
         let start = position
-        let isNegative = byte(at: position) == JSONByte.minus
+        let isNegative = byte(at: position) == UInt8(ascii: "-")
         if isNegative { position += 1 }
 
         // It wraps beyond 19 digits, and is then not used.
@@ -289,21 +289,21 @@ extension JSONReader {
         let firstDigit = position
         try readDigits(into: &digits, else: "expected a digit after '-'")
         let digitCount = position - firstDigit
-        if digitCount > 1, byte(at: firstDigit) == JSONByte.zero {
+        if digitCount > 1, byte(at: firstDigit) == UInt8(ascii: "0") {
             throw failure("a number has a leading zero", at: firstDigit)
         }
 
         var isInteger = true
         var ignored: UInt64 = 0
-        if byte(at: position) == JSONByte.point {
+        if byte(at: position) == UInt8(ascii: ".") {
             isInteger = false
             position += 1
             try readDigits(into: &ignored, else: "expected a digit after '.'")
         }
-        if byte(at: position) | 0x20 == 0x65 {  // e or E
+        if [UInt8(ascii: "e"), UInt8(ascii: "E")].contains(byte(at: position)) {
             isInteger = false
             position += 1
-            if [JSONByte.minus, JSONByte.plus].contains(byte(at: position)) { position += 1 }
+            if [UInt8(ascii: "-"), UInt8(ascii: "+")].contains(byte(at: position)) { position += 1 }
             try readDigits(into: &ignored, else: "expected a digit in an exponent")
         }
         // Most integers are short.
@@ -329,7 +329,7 @@ extension JSONReader {
     private mutating func readDigits(into number: inout UInt64, else problem: String) throws(JSONSyntaxError) {
         let start = position
         while true {
-            let digit = byte(at: position) &- JSONByte.zero
+            let digit = byte(at: position) &- UInt8(ascii: "0")
             guard digit < 10 else { break }
             number = number &* 10 &+ UInt64(digit)
             position += 1
@@ -346,8 +346,8 @@ extension JSONReader {
     mutating func skipWhitespace() throws(JSONSyntaxError) {
         while true {
             switch byte(at: position) {
-            case JSONByte.space, JSONByte.lineFeed, JSONByte.carriageReturn, JSONByte.tab: position += 1
-            case JSONByte.solidus where dialect == .settingsFile: try skipComment()
+            case UInt8(ascii: " "), UInt8(ascii: "\n"), UInt8(ascii: "\r"), UInt8(ascii: "\t"): position += 1
+            case UInt8(ascii: "/") where dialect == .settingsFile: try skipComment()
             default: return
             }
         }
@@ -359,17 +359,17 @@ extension JSONReader {
     /// rejected, because a file that contains one was damaged.
     private mutating func skipComment() throws(JSONSyntaxError) {
         let start = position
-        let isLineComment = byte(at: start + 1) == JSONByte.solidus
-        guard isLineComment || byte(at: start + 1) == JSONByte.asterisk else {
+        let isLineComment = byte(at: start + 1) == UInt8(ascii: "/")
+        guard isLineComment || byte(at: start + 1) == UInt8(ascii: "*") else {
             throw failure("a '/' does not begin a comment, which begins with '//' or '/*'", at: start)
         }
         position += 2
         var isClosed = isLineComment
         comment: while position < bytes.count {
             switch byte(at: position) {
-            case JSONByte.lineFeed where isLineComment, JSONByte.carriageReturn where isLineComment:
+            case UInt8(ascii: "\n") where isLineComment, UInt8(ascii: "\r") where isLineComment:
                 break comment
-            case JSONByte.asterisk where !isLineComment && byte(at: position + 1) == JSONByte.solidus:
+            case UInt8(ascii: "*") where !isLineComment && byte(at: position + 1) == UInt8(ascii: "/"):
                 position += 2
                 isClosed = true
                 break comment
@@ -399,8 +399,8 @@ extension JSONReader {
         var rest = start
         while true {
             let byte = byte(at: end)
-            if byte == JSONByte.quote { break }
-            if byte == JSONByte.backslash {
+            if byte == UInt8(ascii: "\"") { break }
+            if byte == UInt8(ascii: "\\") {
                 text += bytes[rest..<end]
                 position = end
                 try readEscape(into: &text)
@@ -429,15 +429,15 @@ extension JSONReader {
     /// Reads the escape whose backslash is at the position.
     private mutating func readEscape(into text: inout [UInt8]) throws(JSONSyntaxError) {
         switch byte(at: position + 1) {
-        case JSONByte.quote: text.append(JSONByte.quote)
-        case JSONByte.backslash: text.append(JSONByte.backslash)
-        case JSONByte.solidus: text.append(JSONByte.solidus)
-        case 0x62: text.append(0x08)  // b, the backspace
-        case 0x66: text.append(0x0C)  // f, the form feed
-        case 0x6E: text.append(JSONByte.lineFeed)
-        case 0x72: text.append(JSONByte.carriageReturn)
-        case 0x74: text.append(JSONByte.tab)
-        case 0x75:  // u
+        case UInt8(ascii: "\""): text.append(UInt8(ascii: "\""))
+        case UInt8(ascii: "\\"): text.append(UInt8(ascii: "\\"))
+        case UInt8(ascii: "/"): text.append(UInt8(ascii: "/"))
+        case UInt8(ascii: "b"): text.append(0x08)  // backspace
+        case UInt8(ascii: "f"): text.append(0x0C)  // form feed
+        case UInt8(ascii: "n"): text.append(UInt8(ascii: "\n"))
+        case UInt8(ascii: "r"): text.append(UInt8(ascii: "\r"))
+        case UInt8(ascii: "t"): text.append(UInt8(ascii: "\t"))
+        case UInt8(ascii: "u"):
             text.append(contentsOf: UTF8.encode(try readScalarEscape()) ?? UTF8.encodedReplacementCharacter)
             return
         default:
@@ -454,9 +454,10 @@ extension JSONReader {
         if let scalar = Unicode.Scalar(unit) { return scalar }
 
         let isFirstOfPair = unit < 0xDC00
-        let isCutOff = byte(at: position) == JSONByte.backslash && position + 1 >= bytes.count
+        let isCutOff = byte(at: position) == UInt8(ascii: "\\") && position + 1 >= bytes.count
         if isFirstOfPair, position >= bytes.count || isCutOff { throw endInString }
-        guard isFirstOfPair, byte(at: position) == JSONByte.backslash, byte(at: position + 1) == 0x75 else {
+        guard isFirstOfPair, byte(at: position) == UInt8(ascii: "\\"), byte(at: position + 1) == UInt8(ascii: "u")
+        else {
             throw failure("a '\\u' escape is an unpaired surrogate", at: start)
         }
         let other = try readUnitEscape()
@@ -473,13 +474,7 @@ extension JSONReader {
     private mutating func readUnitEscape() throws(JSONSyntaxError) -> UInt16 {
         var unit: UInt16 = 0
         for offset in (position + 2)..<(position + 6) {
-            let byte = byte(at: offset)
-            let digit: UInt8
-            switch byte {
-            case 0x30...0x39: digit = byte - 0x30
-            case 0x41...0x46: digit = byte - 0x41 + 10
-            case 0x61...0x66: digit = byte - 0x61 + 10
-            default:
+            guard let digit = Character(Unicode.Scalar(byte(at: offset))).hexDigitValue else {
                 guard offset < bytes.count else { throw endInString }
                 throw failure("expected four hexadecimal digits after '\\u'", at: offset)
             }
@@ -497,7 +492,7 @@ extension JSONReader {
     private func controlCharacter(at offset: Int) -> JSONSyntaxError {
         guard offset < bytes.count else { return endInString }
         switch byte(at: offset) {
-        case JSONByte.lineFeed, JSONByte.carriageReturn:
+        case UInt8(ascii: "\n"), UInt8(ascii: "\r"):
             return failure("a string contains a line break; is its closing quotation mark missing?", at: offset)
         default:
             return failure("a string contains a control character that is not escaped", at: offset)
@@ -539,10 +534,10 @@ extension JSONSyntaxError {
         var previous: UInt8 = 0
         let first = bytes.startsWithByteOrderMark ? 3 : 0
         for byte in bytes.prefix(offset).dropFirst(first) {
-            if byte == JSONByte.carriageReturn || byte == JSONByte.lineFeed && previous != JSONByte.carriageReturn {
+            if byte == UInt8(ascii: "\r") || byte == UInt8(ascii: "\n") && previous != UInt8(ascii: "\r") {
                 line += 1
                 column = 1
-            } else if byte != JSONByte.lineFeed, byte & 0b1100_0000 != 0b1000_0000 {
+            } else if byte != UInt8(ascii: "\n"), byte & 0b1100_0000 != 0b1000_0000 {
                 column += 1
             }
             previous = byte
@@ -559,29 +554,4 @@ extension UnsafeBufferPointer<UInt8> {
     var startsWithByteOrderMark: Bool {
         count >= 3 && self[0] == 0xEF && self[1] == 0xBB && self[2] == 0xBF
     }
-}
-
-/// The bytes that have a meaning in JSON.
-///
-/// The properties are computed and inlined, so that a comparison is one instruction and needs no lazy initialization.
-enum JSONByte {
-    @inline(__always) static var tab: UInt8 { 0x09 }
-    @inline(__always) static var lineFeed: UInt8 { 0x0A }
-    @inline(__always) static var carriageReturn: UInt8 { 0x0D }
-    @inline(__always) static var space: UInt8 { 0x20 }
-    @inline(__always) static var quote: UInt8 { 0x22 }
-    @inline(__always) static var plus: UInt8 { 0x2B }
-    @inline(__always) static var asterisk: UInt8 { 0x2A }
-    @inline(__always) static var comma: UInt8 { 0x2C }
-    @inline(__always) static var minus: UInt8 { 0x2D }
-    @inline(__always) static var point: UInt8 { 0x2E }
-    @inline(__always) static var solidus: UInt8 { 0x2F }
-    @inline(__always) static var zero: UInt8 { 0x30 }
-    @inline(__always) static var nine: UInt8 { 0x39 }
-    @inline(__always) static var colon: UInt8 { 0x3A }
-    @inline(__always) static var leftBracket: UInt8 { 0x5B }
-    @inline(__always) static var backslash: UInt8 { 0x5C }
-    @inline(__always) static var rightBracket: UInt8 { 0x5D }
-    @inline(__always) static var leftBrace: UInt8 { 0x7B }
-    @inline(__always) static var rightBrace: UInt8 { 0x7D }
 }

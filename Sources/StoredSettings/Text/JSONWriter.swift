@@ -22,7 +22,7 @@ package struct JSONWriter {
     /// How the lines of a value begin.
     struct Layout {
         /// The layout of a file that the library writes.
-        static let own = Layout(lineBreak: [JSONByte.lineFeed], unit: [JSONByte.space, JSONByte.space])
+        static let own = Layout(lineBreak: [UInt8(ascii: "\n")], unit: [UInt8(ascii: " "), UInt8(ascii: " ")])
 
         /// The line break, and the indentation of the line in which the value begins.
         var lineBreak: [UInt8]
@@ -41,7 +41,7 @@ package struct JSONWriter {
     ///
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
     package static func prettyText(of value: StoredValue) throws -> [UInt8] {
-        try text(of: value, .own, level: 0) + [JSONByte.lineFeed]
+        try text(of: value, .own, level: 0) + [UInt8(ascii: "\n")]
     }
 
     /// Returns one value on one line, without spaces or a newline.
@@ -84,11 +84,11 @@ package struct JSONWriter {
         writer.text.reserveCapacity(room + 64 * changes.count)
         writer.text.append(contentsOf: repeatElement(0, count: room))
         for (index, change) in changes.enumerated() {
-            writer.text.append(index == 0 ? JSONByte.leftBrace : JSONByte.comma)
+            writer.text.append(index == 0 ? UInt8(ascii: "{") : UInt8(ascii: ","))
             try writer.write(change.key, change.new)
         }
-        if changes.isEmpty { writer.text.append(JSONByte.leftBrace) }
-        writer.text.append(JSONByte.rightBrace)
+        if changes.isEmpty { writer.text.append(UInt8(ascii: "{")) }
+        writer.text.append(UInt8(ascii: "}"))
         return writer.text
     }
 }
@@ -97,25 +97,25 @@ extension JSONWriter {
     /// Writes a key with an array of its new value, or an empty array.
     private mutating func write(_ key: String, _ value: StoredValue?) throws {
         write(key)
-        text.append(JSONByte.colon)
-        text.append(JSONByte.leftBracket)
+        text.append(UInt8(ascii: ":"))
+        text.append(UInt8(ascii: "["))
         if let value { try write(value) }
-        text.append(JSONByte.rightBracket)
+        text.append(UInt8(ascii: "]"))
     }
 
     private mutating func write(_ value: StoredValue) throws {
         switch value {
         case .array(let elements):
-            try write(elements, between: JSONByte.leftBracket, JSONByte.rightBracket) { json, element in
+            try write(elements, between: UInt8(ascii: "["), UInt8(ascii: "]")) { json, element in
                 try json.write(element)
             }
         case .dictionary(let entries):
-            try write(entries.keys.sortedByScalars(), between: JSONByte.leftBrace, JSONByte.rightBrace) {
+            try write(entries.keys.sortedByScalars(), between: UInt8(ascii: "{"), UInt8(ascii: "}")) {
                 json,
                 name in
                 json.write(name)
-                json.text.append(JSONByte.colon)
-                if json.layout != nil { json.text.append(JSONByte.space) }
+                json.text.append(UInt8(ascii: ":"))
+                if json.layout != nil { json.text.append(UInt8(ascii: " ")) }
                 try json.write(entries[name, default: .null])
             }
         default:
@@ -135,7 +135,7 @@ extension JSONWriter {
         text.append(first)
         depth += 1
         for (index, content) in contents.enumerated() {
-            if index > 0 { text.append(JSONByte.comma) }
+            if index > 0 { text.append(UInt8(ascii: ",")) }
             writeLineBreak()
             try writeOne(&self, content)
         }
@@ -210,32 +210,32 @@ extension JSONWriter {
 
     /// Writes a string in quotation marks, with only the escapes that JSON requires.
     mutating func write(_ string: String) {
-        text.append(JSONByte.quote)
+        text.append(UInt8(ascii: "\""))
         var string = string
         // The pointer is used only inside the closure and within its bounds.
         string.withUTF8 { bytes in
             var written = 0
             for index in 0..<bytes.count {
                 let byte = bytes[index]
-                guard byte < 0x20 || byte == JSONByte.quote || byte == JSONByte.backslash else { continue }
+                guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else { continue }
                 text.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[written..<index]))
                 writeEscape(of: byte)
                 written = index + 1
             }
             text.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[written...]))
         }
-        text.append(JSONByte.quote)
+        text.append(UInt8(ascii: "\""))
     }
 
     private mutating func writeEscape(of byte: UInt8) {
-        text.append(JSONByte.backslash)
+        text.append(UInt8(ascii: "\\"))
         switch byte {
-        case JSONByte.quote, JSONByte.backslash: text.append(byte)
-        case 0x08: text.append(0x62)  // b
-        case JSONByte.tab: text.append(0x74)  // t
-        case JSONByte.lineFeed: text.append(0x6E)  // n
-        case 0x0C: text.append(0x66)  // f
-        case JSONByte.carriageReturn: text.append(0x72)  // r
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): text.append(byte)
+        case 0x08: text.append(UInt8(ascii: "b"))
+        case UInt8(ascii: "\t"): text.append(UInt8(ascii: "t"))
+        case UInt8(ascii: "\n"): text.append(UInt8(ascii: "n"))
+        case 0x0C: text.append(UInt8(ascii: "f"))
+        case UInt8(ascii: "\r"): text.append(UInt8(ascii: "r"))
         default:
             text.append(contentsOf: "u\(byte.digits(4, radix: 16).uppercased())".utf8)
         }

@@ -201,7 +201,7 @@ extension Examination {
     mutating func examineCopy(_ directory: SettingsDirectory, _ settings: ExaminedFile?, _ journal: Journal?) {
         let path = directory.handle.path.appending(directory.name.adding(SettingsFile.lastGoodSuffix))
         // Before the copy is looked up: the first checkpoint of a suite writes the file, the copy, and then this.
-        let wasWritten = journal.map { $0.page[JournalHeader.checkpointedWord] != 0 } ?? false
+        let wasWritten = journal.map { $0.page[.checkpointed] != 0 } ?? false
         let copy = sibling(SettingsFile.lastGoodSuffix, .copy, in: directory)
         var text: SettingsFileText?
         if let copy {

@@ -104,7 +104,7 @@ extension Examination {
                 )
             )
         }
-        if journal.page[JournalHeader.unreliableWord] != 0 {
+        if journal.page[.unreliable] != 0 {
             add(
                 Finding(
                     .journal,
@@ -144,7 +144,7 @@ extension Examination {
         } catch {
             add(Finding(.journal, error, at: path))
         }
-        note("journal", "format \(journal.page[JournalHeader.versionWord]), \(status.size) bytes\(records)")
+        note("journal", "format \(journal.page[.version]), \(status.size) bytes\(records)")
     }
 
     /// Reads the records that are not in the settings file, and returns their number as text.

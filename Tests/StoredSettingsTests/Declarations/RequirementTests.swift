@@ -196,7 +196,7 @@ struct RequirementTests {
                     try other.commit { transaction in
                         hasBegun.withLock { $0 = true }
                         // Until the assignment was checked, and its commit waits for this one.
-                        while journal.page[JournalHeader.lockWord] & JournalLock.awaitedBit == 0 { usleep(1_000) }
+                        while journal.page[.lock] & JournalLock.awaitedBit == 0 { usleep(1_000) }
                         transaction["most"] = 10
                     }
                 }

@@ -138,7 +138,7 @@ struct FileStoreFaultTests {
                 attempts.withLock { $0 += 1 }
                 // What the handler does when a store to the page raises a signal for lack of space on the disk.
                 guard let page = store.peek({ $0.journal.journal?.page }) else { return nil }
-                #expect(SystemCalls.mapZeros(at: page.address(ofWord: 0), SharedPage.size))
+                #expect(SystemCalls.mapZeros(at: page.address(of: .magic), SharedPage.size))
                 return nil
             }
             let store = makeStore(path, system)

@@ -190,7 +190,7 @@ struct JournalFormatTests {
         try await withSettingsPath { path in
             try makeStore(path).commit { $0["a"] = 1 }
             let journal = JournalFile(of: path)
-            try journal.overwriteWord(at: JournalHeader.allocatedWord * 8, with: 1 << 32)
+            try journal.overwriteWord(at: JournalHeader.Word.allocated.rawValue * 8, with: 1 << 32)
             let bytes = try journal.bytes
             let store = makeStore(path)
             #expect(store.value(forKey: "a") == 1)

@@ -63,10 +63,10 @@ struct JournalLockTests {
         try await withJournal { path in
             let journal = try open(path)
             #expect(try journal.lock.acquireIfFree())
-            let word = journal.page[JournalHeader.lockWord]
+            let word = journal.page[.lock]
             journal.unlock()
             // Another program has copied the file while the lock was held, and now writes the copy into it.
-            journal.page[JournalHeader.lockWord] = word
+            journal.page[.lock] = word
             let timeout = LockTimeouts(withoutProgress: .milliseconds(500), withSlowHolder: .milliseconds(500))
             #expect(try journal.acquireLock(timeout))
             journal.unlock()
@@ -92,7 +92,7 @@ struct JournalLockTests {
             let (first, second) = (try open(path), try open(path))
             #expect(try first.lock.acquireIfFree())
             // The file stays open here, as in a forked child. No process has this number.
-            first.page[JournalHeader.writerWord] = UInt64(Int32.max)
+            first.page[.writer] = UInt64(Int32.max)
             #expect(try second.acquireLock())
             // The previous holder must not release the lock of the new one.
             first.unlock()
@@ -108,8 +108,8 @@ struct JournalLockTests {
             let (first, second) = (try open(path), try open(path))
             #expect(try first.lock.acquireIfFree())
             // As if the holder had not recorded itself yet, after one that has ended.
-            first.page[JournalHeader.writerWord] = UInt64(Int32.max)
-            first.page[JournalHeader.writerTokenWord] &+= 1
+            first.page[.writer] = UInt64(Int32.max)
+            first.page[.writerToken] &+= 1
             let timeout = LockTimeouts(withoutProgress: .milliseconds(50), withSlowHolder: .milliseconds(50))
             #expect(settingsError { _ = try second.acquireLock(timeout) }?.code == .lockTimedOut)
             first.unlock()
@@ -123,11 +123,11 @@ struct JournalLockTests {
             #expect(try first.lock.acquireIfFree())
             first.unlock()
             // Another process waits, and does not notice that the lock is free.
-            first.page[JournalHeader.claimWord] = 77
+            first.page[.claim] = 77
             #expect(try !first.lock.acquireIfFree())
             #expect(try !second.lock.acquireIfFree())
             #expect(try !second.acquireLock())
-            #expect(second.page[JournalHeader.claimWord] == 0)
+            #expect(second.page[.claim] == 0)
             second.unlock()
             #expect(try first.lock.acquireIfFree())
             first.unlock()
@@ -141,15 +141,15 @@ struct JournalLockTests {
             #expect(try first.lock.acquireIfFree())
             // A process that will have begun to wait a minute later.
             let time = UInt64(SystemCalls.coarseTime() / 1_000_000 + 60_000) & 0xFFFF_FFFF
-            first.page[JournalHeader.claimWord] = time << 32 | 77
+            first.page[.claim] = time << 32 | 77
             async let finding = acquireLock(of: second)
             await eventually("the waiting process has the next turn") {
-                ![0, 77].contains(first.page[JournalHeader.claimWord] & 0xFFFF_FFFF)
+                ![0, 77].contains(first.page[.claim] & 0xFFFF_FFFF)
             }
             first.unlock()
             let found = try await finding
             #expect(found == false)
-            #expect(first.page[JournalHeader.claimWord] == 0)
+            #expect(first.page[.claim] == 0)
             second.unlock()
         }
     }
@@ -163,11 +163,11 @@ struct JournalLockTests {
             let (first, second) = (try open(path), try open(path))
             #expect(try first.lock.acquireIfFree())
             async let finding = acquireLock(of: second)
-            await eventually("the process has waited for long") { first.page[JournalHeader.claimWord] != 0 }
+            await eventually("the process has waited for long") { first.page[.claim] != 0 }
             first.unlock()
             let found = try await finding
             #expect(found == false)
-            #expect(first.page[JournalHeader.claimWord] == 0)
+            #expect(first.page[.claim] == 0)
             #expect(try !first.lock.acquireIfFree())
             second.unlock()
         }

@@ -161,7 +161,7 @@ struct RareMomentsTests {
             let other = makeStore(path)
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
-            let page = try #require(store.peek { $0.journal.journal?.page.address(ofWord: 0) })
+            let page = try #require(store.peek { $0.journal.journal?.page.address(of: .magic) })
             // The record is written, but the page that would publish it becomes private to this process.
             written.run { #expect(SystemCalls.mapZeros(at: page, 4_096)) }
             expectError(.writeFailed) { try store.commit { $0["a"] = 2 } }

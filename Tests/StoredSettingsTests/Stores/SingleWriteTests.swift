@@ -110,11 +110,11 @@ struct SingleWriteTests {
             let (journal, position) = store.peek { ($0.journal.journal, $0.journal.position) }
             let page = try #require(journal).page
             // A record takes 40 bytes.
-            page[JournalHeader.limitWord] = UInt64(position.end) + 48
+            page[.limit] = UInt64(position.end) + 48
             try set(1, "a", in: store)
-            #expect(counter.count(.sync) == 0 && page[JournalHeader.limitWord] != 0)
+            #expect(counter.count(.sync) == 0 && page[.limit] != 0)
             try set(2, "a", in: store)
-            #expect(counter.count(.sync) == 1 && page[JournalHeader.limitWord] == 0)
+            #expect(counter.count(.sync) == 1 && page[.limit] == 0)
             #expect(store.value(forKey: "a") == 2)
         }
     }
@@ -188,13 +188,13 @@ struct SingleWriteTests {
             }
             let store = try openStore(directory + "/settings.json", "{}", system)
             let page = try #require(store.peek { $0.journal.journal }).page
-            page[JournalHeader.watchedWord] = 77
+            page[.watched] = 77
             writes.withLock { $0 = 0 }
             try set(1, "a", in: store)
             #expect(writes.withLock { $0 } == 2)
-            #expect(page[JournalHeader.watchedWord] == 77)
+            #expect(page[.watched] == 77)
             try set(2, "a", in: store)
-            #expect(page[JournalHeader.watchedWord] == 0)
+            #expect(page[.watched] == 0)
         }
     }
 }

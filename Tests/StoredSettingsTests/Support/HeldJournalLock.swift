@@ -21,7 +21,7 @@ final class HeldJournalLock: Sendable {
     }
 
     /// Whether a thread waits for the lock.
-    var isAwaited: Bool { journal.page[JournalHeader.lockWord] & JournalLock.awaitedBit != 0 }
+    var isAwaited: Bool { journal.page[.lock] & JournalLock.awaitedBit != 0 }
 
     /// Whether any process holds the lock.
     var isHeld: Bool { journal.lock.isHeld }

@@ -18,9 +18,9 @@ struct BusErrorTests {
                 try system.write([UInt8](repeating: 1, count: SharedPage.size), to: file)
                 let pages = try (0..<count).map { _ in try SharedPage(file, isWritable: true, system) }
                 let sample = pages.prefix(100) + pages.suffix(100)
-                #expect(sample.allSatisfy { $0[0] != 0 })
+                #expect(sample.allSatisfy { $0[.magic] != 0 })
                 try system.truncate(file, to: 0)
-                #expect(sample.allSatisfy { $0[0] == 0 })
+                #expect(sample.allSatisfy { $0[.magic] == 0 })
             }
         }
     }

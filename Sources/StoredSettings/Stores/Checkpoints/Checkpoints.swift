@@ -487,7 +487,7 @@ extension Checkpointer {
     /// - Returns: `false` when the journal has been replaced, or another epoch has begun.
     private mutating func noteCheckpoint(_ plan: Plan) throws -> Bool {
         try withExclusiveJournal { journal, state in
-            journal.page[JournalHeader.checkpointedWord] = 1
+            journal.page[.checkpointed] = 1
             guard journal === plan.journal, var epoch = journal.current?.epoch, epoch.epoch == plan.epoch else {
                 return false
             }
@@ -508,7 +508,7 @@ extension Checkpointer {
                 !journal.isUnreliable
             else { return }
             // The header with this epoch is on the disk.
-            journal.page[JournalHeader.limitWord] = 0
+            journal.page[.limit] = 0
             try state.reuse(journal, epoch)
             do {
                 try state.clearUnused(journal)

@@ -28,7 +28,7 @@ package struct LastGoodCopy {
     }
 
     /// Whether the copy has values that were replaced or removed since, according to a header.
-    package static func isOutdated(in page: SharedPage) -> Bool { page[JournalHeader.lastGoodConditionWord] == 2 }
+    package static func isOutdated(in page: SharedPage) -> Bool { page[.lastGoodCondition] == 2 }
 
     /// Writes a new copy beside the old one, if that is possible.
     ///
@@ -74,8 +74,8 @@ package struct LastGoodCopy {
             throw SystemError(call: .rename, path: path, number: Errno.noSuchFileOrDirectory)
         }
         try system.rename(draft.name, to: name, in: directory.handle)
-        page[JournalHeader.lastGoodWord] = try system.status(of: draft.file).inode
-        page[JournalHeader.lastGoodConditionWord] = 0
+        page[.lastGood] = try system.status(of: draft.file).inode
+        page[.lastGoodCondition] = 0
     }
 
     /// Replaces the copy by the draft, or notes in the header that the copy is outdated.
@@ -85,7 +85,7 @@ package struct LastGoodCopy {
         do {
             try place()
         } catch {
-            page[JournalHeader.lastGoodConditionWord] = 2
+            page[.lastGoodCondition] = 2
             discard()
         }
     }
@@ -119,13 +119,13 @@ package struct LastGoodCopy {
         do {
             guard try isOwn else { throw SettingsError.foreignSibling(path) }
             try system.unlink(name, in: directory.handle)
-            page[JournalHeader.lastGoodWord] = 0
+            page[.lastGood] = 0
         } catch let error as SystemError where error.number == Errno.noSuchFileOrDirectory {
-            page[JournalHeader.lastGoodWord] = 0
+            page[.lastGood] = 0
         } catch let error as SettingsError where [.untrustedFile, .malformedFile].contains(error.code) {
             foreign = error
         }
-        page[JournalHeader.lastGoodConditionWord] = 0
+        page[.lastGoodCondition] = 0
         return foreign
     }
 
@@ -140,7 +140,7 @@ package struct LastGoodCopy {
     /// Such a copy is JSON in the form that the library writes, or the remains of one after a power loss.
     private var isOwn: Bool {
         get throws {
-            let knownInode = page[JournalHeader.lastGoodWord]
+            let knownInode = page[.lastGood]
             if knownInode != 0, let status = try system.linkStatus(at: name, in: directory.handle),
                 status.isRegular, status.inode == knownInode
             {

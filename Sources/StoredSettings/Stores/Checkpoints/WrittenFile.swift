@@ -42,8 +42,8 @@ struct WrittenFile: Equatable {
     /// Reads the description from a journal's header; `nil` when there is none, or while another process changes the
     /// words.
     init?(in page: SharedPage) {
-        (fingerprint, editVersion) = (page[JournalHeader.writtenFileWord], page[JournalHeader.writtenFileWord + 1])
-        guard fingerprint != 0, page[JournalHeader.writtenFileWord + 2] == checksum else { return nil }
+        (fingerprint, editVersion) = (page[.writtenFile], page[.writtenFile, 1])
+        guard fingerprint != 0, page[.writtenFile, 2] == checksum else { return nil }
     }
 
     /// Whether a file is the one that was put in place, and neither its contents nor its times have changed since.
@@ -55,7 +55,7 @@ struct WrittenFile: Equatable {
 
     /// When the file that a header names was changed last, in nanoseconds since 1970; at most 2 for a file that is missing, or is
     /// being put in place.
-    static func change(in page: SharedPage) -> UInt64 { page[JournalHeader.writtenChangeWord] }
+    static func change(in page: SharedPage) -> UInt64 { page[.writtenChange] }
 
     /// Whether a file is unchanged, with the time of the last change that was read before.
     func isUnchanged(_ status: FileStatus?, since change: UInt64) -> Bool {
@@ -64,7 +64,7 @@ struct WrittenFile: Equatable {
 
     /// Notes the last change of the file, which is its rename.
     static func noteChange(of status: FileStatus?, in page: SharedPage) {
-        page[JournalHeader.writtenChangeWord] = status.map { lastChange(of: $0) } ?? 0
+        page[.writtenChange] = status.map { lastChange(of: $0) } ?? 0
     }
 
     /// The time of the last change of a file as a number.
@@ -80,7 +80,7 @@ struct WrittenFile: Equatable {
     /// The caller holds the journal's lock.
     func store(in page: SharedPage) {
         for (offset, word) in [fingerprint, editVersion, checksum].enumerated() {
-            page[JournalHeader.writtenFileWord + offset] = word
+            page[.writtenFile, offset] = word
         }
     }
 
@@ -115,7 +115,7 @@ struct LastCheckpoint {
         isMoved = new.map { $0.file.path != journal.file.path || journal.isInDirectory } ?? false
         if journal.isAlive {
             (written, change) = (WrittenFile(in: journal.page), WrittenFile.change(in: journal.page))
-            lastGoodInode = journal.page[JournalHeader.lastGoodWord]
+            lastGoodInode = journal.page[.lastGood]
         } else {
             // Its header was truncated. A journal in another file may have come after others.
             guard let new, new.isSameFile(as: journal) else { return nil }
@@ -133,12 +133,12 @@ struct LastCheckpoint {
     /// The values of the other file are then merged as those of an edit are: the values that no checkpoint had written are
     /// newer.
     func isBeforeMove(to journal: Journal) -> Bool {
-        isMoved && journal.page[JournalHeader.checkpointedWord] == 0
+        isMoved && journal.page[.checkpointed] == 0
     }
 
     /// The contents that the checkpoint has written, if their copy is still there.
     func lastGoodCopy(in file: SettingsFile, _ journal: Journal) -> [String: StoredValue]? {
-        guard !isOtherJournal || journal.page[JournalHeader.checkpointedWord] == 0 else { return nil }
+        guard !isOtherJournal || journal.page[.checkpointed] == 0 else { return nil }
         do {
             if let lastGoodInode {
                 let path = try file.target().adding(SettingsFile.lastGoodSuffix)

@@ -328,6 +328,92 @@ extension FileStore {
     }
 }
 
+// MARK: - Notifications
+
+extension FileStore {
+    func watch() {
+        schedule.hasSubscribers.store(true, ordering: .relaxed)
+        startWatching()
+        // A subscriber may only wait from now on, and do no work for the library.
+        WorkScheduler.shared.startThreadIfStarved()
+    }
+
+    /// Notices changes by events from now on.
+    func startWatching() {
+        let isNeeded = peek { !$0.isClosed && ($0.watch?.isInherited ?? true) }
+        // A first subscriber needs notifications at once.
+        guard isNeeded else {
+            guard let watch = peek({ $0.watch }), watch.isUnwatched else { return requestNotification() }
+            watch.arm()
+            look()
+            return
+        }
+        let watch = PathWatch(file.system) { [file] in
+            // The path of a process that has changed its root leads to the files of others.
+            _ = try file.target()
+            return PathWatch.Places(files: [file.path], hasJournals: true)
+        } handler: { [weak self] isFileChanged in
+            guard let self else { return }
+            if isFileChanged { peek { $0.watch }?.arm() }
+            look(isFileChanged: isFileChanged)
+        }
+        let inherited = state.withLock { state in
+            guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as PathWatch? }
+            defer { state.watch = watch }
+            return state.watch
+        }
+        _ = consume inherited
+        watch.arm()
+        // No event reports the changes between the last look and the start of the watch.
+        look()
+    }
+
+    /// Looks at the file to find changes that subscribers wait for.
+    ///
+    /// A record that was written before it is published is not missed: this process has asked for a notification by then.
+    ///
+    /// - Parameter isFileChanged: Whether anything other than the journal's records may have changed.
+    func look(isFileChanged: Bool = true) {
+        let journal = peek { $0.journal.journal }
+        requestNotification()
+        // While no journal is known, a write to the file at its path may have completed it.
+        if isFileChanged || journal == nil { storeVersion.mustLook() }
+        guard !storeVersion.areContentsCurrent else { return }
+        withCurrentState { _ in }
+        if peek({ $0.journal.journal !== journal }) {
+            // The header of another journal lacks the request.
+            requestNotification()
+            withCurrentState { _ in }
+        }
+    }
+
+    /// Asks to be notified of the next record of another process.
+    ///
+    /// Without subscribers, it is sufficient to notice records some time later.
+    private func requestNotification() {
+        guard let journal = peek({ $0.watch == nil ? nil : $0.journal.journal }) else { return }
+        let isUrgent = schedule.hasSubscribers.load(ordering: .relaxed)
+        if isUrgent { journal.requestNotification() }
+        guard schedule.isRequestScheduled.set() else { return }
+        // A process that may not write to the journal cannot ask.
+        let isPolling = isUrgent && !journal.isWritable
+        let delay = isPolling ? CheckpointSchedule.pollInterval : CheckpointSchedule.requestDelay
+        WorkScheduler.shared.after(delay) { [weak self] in
+            guard let self else { return }
+            // First: a request for a journal that replaces the one below is then scheduled again.
+            schedule.isRequestScheduled.clear()
+            guard let journal = peek({ $0.journal.journal }) else { return }
+            journal.requestNotification()
+            // A process may have appended a record meanwhile, and have died before it notified this one.
+            if schedule.hasSubscribers.load(ordering: .relaxed)
+                || journal.published.word != storeVersion.seenWord
+            {
+                look(isFileChanged: false)
+            }
+        }
+    }
+}
+
 // MARK: - Last good values
 
 extension FileStore {
@@ -534,7 +620,7 @@ extension Journal {
 
     /// Whether a record of some length can be appended before the header has to be on the disk.
     fileprivate func isWithinLimit(_ count: Int, after position: JournalPosition) -> Bool {
-        let limit = page[JournalHeader.limitWord]
+        let limit = page[.limit]
         return limit == 0 || UInt64(position.end) + UInt64(count) <= limit
     }
 }

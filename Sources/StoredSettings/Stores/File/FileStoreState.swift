@@ -562,7 +562,7 @@ extension FileStoreState {
             // Another journal had replaced this one, which is back at the path.
             takeRest(of: current)
             if let error = journal.unreadable { throw error }
-            current.page[JournalHeader.retiredWord] = 0
+            current.page[.retired] = 0
             journal.isDamaged = true
         }
         if isCut, !journal.isDamaged {
@@ -760,7 +760,7 @@ extension FileStoreState {
         let known = journal.cleared?.epoch == epoch.epoch ? journal.cleared : nil
         try file.directory().removeAbandonedDrafts(of: current.file.path.name)
         try current.clear(from: known?.end ?? front, to: epoch.checkpointed)
-        let limit = current.page[JournalHeader.limitWord]
+        let limit = current.page[.limit]
         if limit != 0 {
             // The header on the disk still refers to the space that follows, so the next checkpoint clears it.
             try current.clear(from: position.end, to: UInt32(clamping: limit))

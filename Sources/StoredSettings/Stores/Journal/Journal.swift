@@ -35,7 +35,7 @@ package final class Journal: Sendable {
         self.system = system
         identity = status.identity
         page = try SharedPage(file, isWritable: isWritable, system)
-        id = page[JournalHeader.idWord]
+        id = page[.id]
         lock = JournalLock(page, file, system)
     }
 
@@ -141,7 +141,7 @@ package final class Journal: Sendable {
         }
         guard status.size >= JournalHeader.size else { return nil }
         let journal = try Journal(file, status, isWritable: isWritable, system)
-        let (magic, version) = (journal.page[JournalHeader.magicWord], journal.page[JournalHeader.versionWord])
+        let (magic, version) = (journal.page[.magic], journal.page[.version])
         guard !JournalHeader.isUnfinished(magic, length: status.size) else { return nil }
         guard magic == JournalHeader.magic else { throw SettingsError.notAJournal(file.path) }
         // Other words of a newer format may mean anything.
@@ -160,7 +160,7 @@ package final class Journal: Sendable {
 extension Journal {
     /// The position that was published last.
     var published: JournalPosition {
-        JournalPosition(word: page[JournalHeader.positionWord])
+        JournalPosition(word: page[.position])
     }
 
     /// The epoch and the position; `nil` when they are inconsistent, because another process is changing them or the
@@ -178,24 +178,24 @@ extension Journal {
 
     /// Whether the memory is still this journal's: another process may have truncated the file, and begun another journal
     /// in it.
-    var isAlive: Bool { page[JournalHeader.idWord] == id && hasPosition }
+    var isAlive: Bool { page[.id] == id && hasPosition }
 
     /// Throws if the memory is no longer this journal's although the file is: there was no space to store a change.
     func checkSpace() throws(SystemError) {
-        guard !isAlive, id != 0, page.storedWord(at: JournalHeader.idWord) == id else { return }
+        guard !isAlive, id != 0, page.storedWord(at: .id) == id else { return }
         throw SystemError(call: .write, path: file.path, number: Errno.noSpace)
     }
 
     /// Whether the header is longer than its first words: a file that is truncated may still have the journal's number.
     private var hasPosition: Bool {
-        page[JournalHeader.positionWord] != 0 || JournalHeader.epoch(in: page) != nil
+        page[.position] != 0 || JournalHeader.epoch(in: page) != nil
     }
 
     /// Whether another journal is in the same file.
     func isSameFile(as other: Journal) -> Bool { identity == other.identity }
 
     /// Whether the file has to be reopened to see what other processes write: see ``SharedPage/mayBeSuperseded``.
-    var isSuperseded: Bool { page.isSuperseded(at: JournalHeader.positionWord) }
+    var isSuperseded: Bool { page.isSuperseded(at: .position) }
 
     /// Whether the journal was opened by a process that this one was forked from.
     var isInherited: Bool { forks != Forks.count }
@@ -260,8 +260,8 @@ extension Journal {
         }
         // Another program may have truncated the file, or it is a copy, or has lost its end with the power. A smaller number only
         // causes another allocation.
-        if isLocked, page[JournalHeader.allocatedWord] > UInt64(status.size) {
-            page[JournalHeader.allocatedWord] = UInt64(status.size)
+        if isLocked, page[.allocated] > UInt64(status.size) {
+            page[.allocated] = UInt64(status.size)
         }
         // A process may have extended the file again, with a record that it was about to append.
         return status.size < Int(published.end) || current == nil ? .cut : .here
@@ -281,20 +281,20 @@ extension Journal {
     ///
     /// This remains `true` if the process that replaces the journal dies before it has finished. Readers then look at
     /// the path at every read until the next commit, whichever journal is there.
-    var isBeingReplaced: Bool { page[JournalHeader.positionWord] & JournalHeader.replacingBit != 0 }
+    var isBeingReplaced: Bool { page[.position] & JournalHeader.replacingBit != 0 }
 
     /// Makes readers look at the path until the journal is replaced or has another position.
     func beginReplacing() {
-        page[JournalHeader.positionWord] |= JournalHeader.replacingBit
+        page[.position] |= JournalHeader.replacingBit
         page.didPublish()
     }
 
     /// Whether the journal that replaced this one contains its records.
-    package var isRetired: Bool { page[JournalHeader.retiredWord] != 0 }
+    package var isRetired: Bool { page[.retired] != 0 }
 
     /// Informs all processes that use this journal that another one has replaced it and contains its records.
     func retire() throws(SystemError) {
-        page[JournalHeader.retiredWord] = 1
+        page[.retired] = 1
         var position = published
         position.epoch = JournalPosition.epoch(after: position.epoch)
         try publish(position)
@@ -371,15 +371,15 @@ extension Journal {
 
     /// Writes the header to the disk before a record overwrites space that the header on the disk refers to.
     private func keepLimit(for end: UInt32) throws(SystemError) {
-        let limit = page[JournalHeader.limitWord]
+        let limit = page[.limit]
         guard limit != 0, UInt64(end) > limit else { return }
         try synchronizeUnderLock()
-        page[JournalHeader.limitWord] = 0
+        page[.limit] = 0
     }
 
     /// Shows all processes the journal's position.
     func publish(_ position: JournalPosition) throws(SystemError) {
-        page[JournalHeader.positionWord] = position.word
+        page[.position] = position.word
         page.didPublish()
         // If the page could not be written to, it has been replaced by a private one.
         try checkSpace()
@@ -421,14 +421,49 @@ extension Journal {
     }
 
     /// Whether the disk has failed to write part of the journal, or its name.
-    var isUnreliable: Bool { page[JournalHeader.unreliableWord] != 0 }
+    var isUnreliable: Bool { page[.unreliable] != 0 }
 
     /// Makes every process replace the journal before it reports that the journal is on the disk.
     func markUnreliable() {
         // A process that cannot write to the journal cannot replace it either.
         guard isWritable else { return }
-        page[JournalHeader.unreliableWord] = 1
+        page[.unreliable] = 1
         page.didPublish()
+    }
+}
+
+// MARK: - Notifications
+
+// How a process notices the records of other processes without reading.
+//
+// The system reports a write to the journal to the processes that watch its directory, but not a record that is copied
+// into shared memory. So a process that watches sets a word of the header, and the process that appends the next record
+// writes to the file as well. A process that may not set the word looks at the journal periodically.
+
+extension Journal {
+    /// Asks the processes that append records to notify this one of the next record.
+    ///
+    /// A record that was published before is visible after this call.
+    func requestNotification() {
+        guard isWritable else { return }
+        page.add(watcherID, to: .watched)
+    }
+
+    /// Notifies the processes that have asked for it that a record was appended.
+    ///
+    /// This process needs no notification of its own records.
+    func notifyWatchers() {
+        // The record was published before the word is read.
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
+        let watcher = page[.watched]
+        guard watcher != 0, watcher != watcherID else { return }
+        page[.watched] = 0
+        do {
+            try system.write([1, 0, 0, 0, 0, 0, 0, 0], to: file, at: JournalHeader.Word.notification.rawValue * 8)
+        } catch {
+            // The record is appended. The next one is notified again.
+            page.add(watcher, to: .watched)
+        }
     }
 }
 
@@ -480,7 +515,7 @@ extension Journal {
             previousCheckpointed: checkpointed,
             salt: salt
         )
-        page[JournalHeader.limitWord] = UInt64(limit)
+        page[.limit] = UInt64(limit)
         store(epoch)
         try publish(epoch.beginning)
         return epoch
@@ -522,8 +557,8 @@ extension Journal {
         let size = try system.status(of: file).size
         if size - Int(end) > Self.keptSize {
             // First, so that no process copies a record to space that no longer exists.
-            if page[JournalHeader.allocatedWord] > UInt64(end) {
-                page[JournalHeader.allocatedWord] = UInt64(end)
+            if page[.allocated] > UInt64(end) {
+                page[.allocated] = UInt64(end)
             }
             try system.truncate(file, to: Int(end))
         } else {
@@ -579,7 +614,7 @@ extension Journal {
     ///
     /// A new file has to receive the next record.
     var isReadableByOthers: Bool {
-        exposure.load(ordering: .relaxed) || page[JournalHeader.readableByOthersWord] != 0
+        exposure.load(ordering: .relaxed) || page[.readableByOthers] != 0
     }
 
     /// Notes that users that have lost access to the settings file may have the journal open.
@@ -587,7 +622,7 @@ extension Journal {
         // Such a user may also change the word.
         exposure.store(true, ordering: .relaxed)
         guard isWritable else { return }
-        page[JournalHeader.readableByOthersWord] = 1
+        page[.readableByOthers] = 1
         page.didPublish()
     }
 }

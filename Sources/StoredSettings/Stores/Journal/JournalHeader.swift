@@ -95,60 +95,66 @@ package enum JournalHeader {
         word == 0 || (length <= size && (1..<8).contains { word == magic & ((1 << ($0 * 8)) - 1) })
     }
 
-    static let magicWord = 0
-    package static let versionWord = 1
-    static let idWord = 2
-    static let positionWord = 8
-    static let retiredWord = 9
-    /// The offset that records must not exceed until the current header is on the disk; 0 for no limit.
-    static let limitWord = 10
-    /// The ID of the previous journal, which is lost, and the position up to which its records were taken over.
-    static let lostIDWord = 11
-    static let lostPositionWord = 12
-    /// Not 0 when the disk has failed to write part of the journal.
-    package static let unreliableWord = 20
-    /// Not 0 when users that have lost access to the settings file may have the journal open.
-    static let readableByOthersWord = 21
-    /// The word with which writers lock the journal: see ``JournalLock``.
-    static let lockWord = 24
-    /// The token of the process that has waited longest for the lock, and since when: see ``JournalLock``.
-    static let claimWord = 25
-    /// The length of the file up to which its space is allocated, so that records can be copied there; 0 for none.
-    static let allocatedWord = 26
-    /// Not 0 when another process wants to be notified of the next record: see ``Journal/requestNotification()``.
-    static let watchedWord = 27
-    /// A word without meaning.
-    ///
-    /// Writing it to the file notifies the processes that watch the directory.
-    static let notificationWord = 32
-    /// The three words of the ``LockHolder`` that has locked the journal, and its token.
-    static let writerWord = 28
-    static let writerTokenWord = 31
+    /// The words by their place in the header.
+    package enum Word: Int {
+        case magic = 0
+        case version = 1
+        case id = 2
+        case position = 8
+        case retired = 9
+        /// The offset that records must not exceed until the current header is on the disk; 0 for no limit.
+        case limit = 10
+        /// The ID of the previous journal, which is lost, and the position up to which its records were taken over.
+        case lostID = 11
+        case lostPosition = 12
+        /// Not 0 after a checkpoint has written a settings file.
+        case checkpointed = 13
+        /// The inode of the last good copy that was written last; 0 when there is none.
+        case lastGood = 14
+        /// 2 while the last good copy is outdated.
+        case lastGoodCondition = 15
+        /// Not 0 when the disk has failed to write part of the journal.
+        case unreliable = 20
+        /// Not 0 when users that have lost access to the settings file may have the journal open.
+        case readableByOthers = 21
+        /// The word with which writers lock the journal: see ``JournalLock``.
+        case lock = 24
+        /// The token of the process that has waited longest for the lock, and since when: see ``JournalLock``.
+        case claim = 25
+        /// The length of the file up to which its space is allocated, so that records can be copied there; 0 for none.
+        case allocated = 26
+        /// Not 0 when another process wants to be notified of the next record: see ``Journal/requestNotification()``.
+        case watched = 27
+        /// The first of three words of the ``LockHolder`` that has locked the journal, and its token.
+        case writer = 28
+        case writerToken = 31
+        /// A word without meaning.
+        ///
+        /// Writing it to the file notifies the processes that watch the directory.
+        case notification = 32
+        /// The first of the two epochs, each within one sector of the disk.
+        ///
+        /// The older one is overwritten.
+        case firstEpoch = 64
+        case secondEpoch = 128
+        /// The first of the three words of ``WrittenFile``.
+        case writtenFile = 192
+        /// The first of four words of the ``LockHolder`` that writes a checkpoint.
+        case checkpointHolder = 196
+        /// The time of the written file's last change, in nanoseconds since 1970; 0 while it is being put in place.
+        case writtenChange = 200
+        /// The first of four words of the ``LockHolder`` that waits for the disk under the journal's lock.
+        case journalHolder = 204
+    }
+
     /// Set in the position while the journal is being replaced.
     static let replacingBit: UInt64 = 1
-    /// Not 0 after a checkpoint has written a settings file.
-    package static let checkpointedWord = 13
-    /// The inode of the last good copy that was written last; 0 when there is none.
-    static let lastGoodWord = 14
-    /// 2 while the last good copy is outdated.
-    static let lastGoodConditionWord = 15
-    /// The three words of ``WrittenFile``.
-    static let writtenFileWord = 192
-    /// The time of the written file's last change, in nanoseconds since 1970; 0 while it is being put in place.
-    static let writtenChangeWord = 200
-    /// The four words of the ``LockHolder`` that writes a checkpoint.
-    static let checkpointHolderWord = 196
-    /// The four words of the ``LockHolder`` that waits for the disk under the journal's lock.
-    static let journalHolderWord = 204
     /// The words about the settings file, its siblings and its checkpoints, which a new journal copies from the one that
     /// it replaces.
     static let keptWords =
-        [checkpointedWord, lastGoodWord, lastGoodConditionWord, writtenChangeWord]
-        + [writtenFileWord, checkpointHolderWord].flatMap { first in (0..<4).map { first + $0 } }
-    /// The offsets of two epochs, each within one sector of the disk.
-    ///
-    /// The older one is overwritten.
-    static let epochWords = [64, 128]
+        [Word.checkpointed, .lastGood, .lastGoodCondition, .writtenChange].map(\.rawValue)
+        + [Word.writtenFile, .checkpointHolder].flatMap { first in (0..<4).map { first.rawValue + $0 } }
+    static let epochWords = [Word.firstEpoch, .secondEpoch]
     static let epochLength = 9
 
     /// The words of a new journal's header.
@@ -164,17 +170,17 @@ package enum JournalHeader {
         at position: JournalPosition? = nil
     ) -> [UInt64] {
         var words = [UInt64](repeating: 0, count: size / 8)
-        words[magicWord] = magic
-        words[versionWord] = version
-        words[idWord] = .random(in: 1 ... .max)
-        words[positionWord] = facts.beginning.word
+        words[Word.magic.rawValue] = magic
+        words[Word.version.rawValue] = version
+        words[Word.id.rawValue] = .random(in: 1 ... .max)
+        words[Word.position.rawValue] = facts.beginning.word
         if let old, let position {
-            words[lostIDWord] = old.id
-            words[lostPositionWord] = position.word
-            for word in keptWords { words[word] = old.page[word] }
+            words[Word.lostID.rawValue] = old.id
+            words[Word.lostPosition.rawValue] = position.word
+            for word in keptWords { words[word] = old.page[index: word] }
         }
         for (offset, word) in self.words(of: facts).enumerated() {
-            words[epochWords[0] + offset] = word
+            words[Word.firstEpoch.rawValue + offset] = word
         }
         return words
     }
@@ -192,12 +198,12 @@ package enum JournalHeader {
             .allSatisfy { offset in
                 let bytes = header[offset..<min(offset + 8, header.count)]
                 let word = bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
-                return switch offset / 8 {
-                case magicWord: isUnfinished(word, length: header.count)
-                case versionWord: word <= version
+                return switch Word(rawValue: offset / 8) {
+                case .magic: isUnfinished(word, length: header.count)
+                case .version: word <= version
                 // A notification may have been written to a file that was truncated.
-                case notificationWord: true
-                case let index: word == 0 || model[index] != 0
+                case .notification: true
+                default: word == 0 || model[offset / 8] != 0
                 }
             }
     }
@@ -220,7 +226,7 @@ package enum JournalHeader {
         }
         guard let place else { return }
         for (offset, word) in words(of: epoch).enumerated() {
-            page[place + offset] = word
+            page[place, offset] = word
         }
         page.didPublish()
     }
@@ -230,9 +236,9 @@ package enum JournalHeader {
         Int64(bitPattern: left.serial &- right.serial) < 0
     }
 
-    private static func epoch(in page: SharedPage, at place: Int) -> JournalEpoch? {
+    private static func epoch(in page: SharedPage, at place: Word) -> JournalEpoch? {
         // Another process may be writing the words. Then the checksum does not match.
-        let words = (0..<epochLength).map { page[place + $0] }
+        let words = (0..<epochLength).map { page[place, $0] }
         let numbers = words[1..<7].map { UInt32(truncatingIfNeeded: $0) }
         let epoch = JournalEpoch(
             serial: words[0],

@@ -55,18 +55,18 @@ package final class JournalLock: Sendable {
     }
 
     /// Whether a process holds the lock; the process may have died.
-    package var isHeld: Bool { page[JournalHeader.lockWord] & Self.tokenMask != 0 }
+    package var isHeld: Bool { page[.lock] & Self.tokenMask != 0 }
 
     /// Whether this object has locked the journal before, which it then does without a system call.
     var hasToken: Bool { token.load(ordering: .relaxed) != 0 }
 
     /// Increases whenever a process acquires the lock.
-    package var acquisitions: UInt64 { page[JournalHeader.lockWord] / Self.oneAcquisition }
+    package var acquisitions: UInt64 { page[.lock] / Self.oneAcquisition }
 
     /// Whether the process that holds the lock has ended; `nil` if no process holds it.
     package var isHolderDead: Bool? {
         get throws {
-            let word = page[JournalHeader.lockWord]
+            let word = page[.lock]
             return word & Self.tokenMask == 0 ? nil : try isDead(word)
         }
     }
@@ -80,11 +80,11 @@ package final class JournalLock: Sendable {
 
     /// The process that holds the lock, if it has recorded itself.
     package var holder: LockHolder? {
-        let token = page[JournalHeader.lockWord] & Self.tokenMask
-        guard token != 0, page[JournalHeader.writerTokenWord] == token else { return nil }
+        let token = page[.lock] & Self.tokenMask
+        guard token != 0, page[.writerToken] == token else { return nil }
         let holder = LockHolder(of: .writer, in: page)
         // The token is stored last, so the words belong together if it has not changed.
-        return page[JournalHeader.writerTokenWord] == token ? holder : nil
+        return page[.writerToken] == token ? holder : nil
     }
 }
 
@@ -105,9 +105,9 @@ extension JournalLock {
             token = new
         }
         for _ in 0..<Self.spinCount {
-            let word = page[JournalHeader.lockWord]
+            let word = page[.lock]
             guard word & Self.stateMask == 0 else { continue }
-            let claim = page[JournalHeader.claimWord]
+            let claim = page[.claim]
             guard claim == 0 || claim & Self.tokenMask == token else { return false }
             if take(word, token: token, isAwaited: false) { return true }
         }
@@ -143,18 +143,18 @@ extension JournalLock {
         let token = token.load(ordering: .relaxed)
         var word: UInt64
         repeat {
-            word = page[JournalHeader.lockWord]
+            word = page[.lock]
             // If the file was truncated, another process may have begun a new journal in it, and hold its lock.
             guard word & Self.tokenMask == token else { return }
-        } while !page.exchange(word, for: word & ~Self.stateMask, inWord: JournalHeader.lockWord)
+        } while !page.exchange(word, for: word & ~Self.stateMask, in: .lock)
         system.didUnlock(file.path)
         guard word & Self.awaitedBit != 0 else { return }
-        let claim = page[JournalHeader.claimWord]
-        if claim != 0, page.exchange(claim, for: claim | Self.grantedBit, inWord: JournalHeader.claimWord) {
+        let claim = page[.claim]
+        if claim != 0, page.exchange(claim, for: claim | Self.grantedBit, in: .claim) {
             // Few processes sleep there: those whose claims were replaced.
-            SystemCalls.wake(waitersOnWordAt: page.address(ofWord: JournalHeader.claimWord), all: true)
+            SystemCalls.wake(waitersOnWordAt: page.address(of: .claim), all: true)
         } else {
-            SystemCalls.wake(waitersOnWordAt: page.address(ofWord: JournalHeader.lockWord), all: false)
+            SystemCalls.wake(waitersOnWordAt: page.address(of: .lock), all: false)
         }
     }
 
@@ -163,25 +163,25 @@ extension JournalLock {
         let new = (word & ~Self.stateMask) &+ Self.oneAcquisition | token | (isAwaited ? Self.awaitedBit : 0)
         // First, so that no other thread takes over what this one has just acquired.
         holds.add(1, ordering: .sequentiallyConsistent)
-        guard page.exchange(word, for: new, inWord: JournalHeader.lockWord) else {
+        guard page.exchange(word, for: new, in: .lock) else {
             holds.subtract(1, ordering: .releasing)
             return false
         }
-        let claim = page[JournalHeader.claimWord]
+        let claim = page[.claim]
         if claim & Self.tokenMask == token {
-            _ = page.exchange(claim, for: 0, inWord: JournalHeader.claimWord)
+            _ = page.exchange(claim, for: 0, in: .claim)
         }
-        if page[JournalHeader.writerTokenWord] != token { recordHolder(token) }
+        if page[.writerToken] != token { recordHolder(token) }
         return true
     }
 
     /// Records which process holds the lock, for messages and for processes that wait.
     private func recordHolder(_ token: UInt64) {
-        page[JournalHeader.writerTokenWord] = 0
+        page[.writerToken] = 0
         identity.withLock { identity in
             guard let identity else { return }
             identity.store(as: .writer, in: page)
-            page[JournalHeader.writerTokenWord] = token
+            page[.writerToken] = token
         }
     }
 
@@ -223,7 +223,7 @@ extension JournalLock {
         let now = ContinuousClock.now
         if now - turn.start >= Self.starvationTime { claimNextTurn(token, since: turn.startTime) }
         yieldToClaim(token)
-        let word = page[JournalHeader.lockWord]
+        let word = page[.lock]
         // Others may sleep as well, and only a holder that knows of them wakes them.
         if word & Self.stateMask == 0 { return take(word, token: token, isAwaited: true) }
         if word & ~Self.awaitedBit != turn.word {
@@ -240,23 +240,23 @@ extension JournalLock {
 
     /// Claims the next turn, unless a process that has waited longer has claimed it.
     private func claimNextTurn(_ token: UInt64, since time: UInt32) {
-        let known = page[JournalHeader.claimWord]
+        let known = page[.claim]
         let isEarlier = Int32(bitPattern: time &- UInt32(truncatingIfNeeded: known >> 32)) < 0
         guard known == 0 || known & Self.tokenMask != token && isEarlier else { return }
-        _ = page.exchange(known, for: UInt64(time) << 32 | token, inWord: JournalHeader.claimWord)
+        _ = page.exchange(known, for: UInt64(time) << 32 | token, in: .claim)
     }
 
     /// Leaves a free lock to the process that has claimed it, unless that takes no notice.
     private func yieldToClaim(_ token: UInt64) {
-        let claim = page[JournalHeader.claimWord] & ~Self.grantedBit
+        let claim = page[.claim] & ~Self.grantedBit
         guard claim != 0, claim & Self.tokenMask != token else { return }
         for _ in 0..<Self.yieldSteps {
-            guard page[JournalHeader.claimWord] & ~Self.grantedBit == claim, !isHeld else { return }
+            guard page[.claim] & ~Self.grantedBit == claim, !isHeld else { return }
             SystemCalls.sleep(seconds: Self.yieldStep)
         }
         // It was stopped or has died.
         for known in [claim, claim | Self.grantedBit] {
-            _ = page.exchange(known, for: 0, inWord: JournalHeader.claimWord)
+            _ = page.exchange(known, for: 0, in: .claim)
         }
     }
 
@@ -264,17 +264,17 @@ extension JournalLock {
     private func sleep() {
         // No process wakes one that could not lock its byte.
         guard hasToken else { return SystemCalls.sleep(seconds: 0.001) }
-        let word = page[JournalHeader.lockWord]
+        let word = page[.lock]
         guard word & Self.stateMask != 0 else { return }
         let awaited = word | Self.awaitedBit
-        guard word == awaited || page.exchange(word, for: awaited, inWord: JournalHeader.lockWord) else {
+        guard word == awaited || page.exchange(word, for: awaited, in: .lock) else {
             return
         }
-        let claim = page[JournalHeader.claimWord]
+        let claim = page[.claim]
         let hasClaimed = claim & Self.tokenMask == token.load(ordering: .relaxed)
         guard !hasClaimed || claim & Self.grantedBit == 0 else { return }
         SystemCalls.wait(
-            onWordAt: page.address(ofWord: hasClaimed ? JournalHeader.claimWord : JournalHeader.lockWord),
+            onWordAt: page.address(of: hasClaimed ? .claim : .lock),
             while: UInt32(truncatingIfNeeded: hasClaimed ? claim : awaited),
             seconds: Self.holderCheckTime / .seconds(1)
         )
@@ -290,7 +290,7 @@ extension JournalLock {
     private func isDead(_ word: UInt64, for time: Duration = processCheckTime) throws -> Bool {
         // A forked child may still have the file open. It does not hold the lock of its parent.
         if time >= Self.processCheckTime, let holder, holder.hasEnded,
-            page[JournalHeader.lockWord] & Self.tokenMask == word & Self.tokenMask
+            page[.lock] & Self.tokenMask == word & Self.tokenMask
         {
             return true
         }

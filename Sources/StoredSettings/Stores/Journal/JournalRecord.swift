@@ -56,8 +56,8 @@ package struct JournalRecord {
     /// The length of the first key with its quotation marks; 0 if it has an escape.
     private static func keyLength(in text: ArraySlice<UInt8>) -> Int {
         let key = text.dropFirst()
-        guard let end = key.dropFirst().firstIndex(where: { $0 == JSONByte.quote || $0 == JSONByte.backslash }),
-            key[end] == JSONByte.quote
+        guard let end = key.dropFirst().firstIndex(where: { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }),
+            key[end] == UInt8(ascii: "\"")
         else { return 0 }
         return end + 1 - key.startIndex
     }

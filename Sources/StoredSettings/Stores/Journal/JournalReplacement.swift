@@ -19,7 +19,7 @@ extension JournalLocker {
     /// - Throws: ``SystemError`` or ``SettingsError`` if a journal that must not be used any longer cannot be replaced; the error
     ///   of ``WaitLimit/check()``, because this waits for the disk.
     func replaceIfDue(_ old: Journal, _ effects: inout Effects) throws -> Journal {
-        let isDue = mustBeTrusted || old.page[JournalHeader.limitWord] != 0
+        let isDue = mustBeTrusted || old.page[.limit] != 0
         let isRequired = old.isReadableByOthers || old.isUnreliable && isDue
         guard isRequired || store.peek({ $0.journal.isTooLong(old, bound: store.schedule.journalBound) }) else {
             return old
@@ -64,7 +64,7 @@ extension JournalLocker {
                     )
                 }
                 // A checkpoint may have begun or ended since the draft was written.
-                for word in JournalHeader.keptWords { draft.journal.page[word] = old.page[word] }
+                for word in JournalHeader.keptWords { draft.journal.page[index: word] = old.page[index: word] }
                 do {
                     old.beginReplacing()
                     try directory.system.rename(draft.name, to: old.file.path.name, in: directory.handle)

@@ -65,8 +65,8 @@ struct JournalState {
 
         /// Whether all its records have been taken over into a journal.
         func isTakenOver(into journal: Journal) -> Bool {
-            journal.page[JournalHeader.lostIDWord] == id
-                && !position.isAfter(JournalPosition(word: journal.page[JournalHeader.lostPositionWord]))
+            journal.page[.lostID] == id
+                && !position.isAfter(JournalPosition(word: journal.page[.lostPosition]))
         }
     }
 
@@ -202,8 +202,8 @@ struct JournalState {
 
     /// Forgets the records of the previous journal that another process has taken over.
     private mutating func forgetTakenOver(by new: Journal) {
-        guard new.page[JournalHeader.lostIDWord] == id else { return }
-        let taken = JournalPosition(word: new.page[JournalHeader.lostPositionWord])
+        guard new.page[.lostID] == id else { return }
+        let taken = JournalPosition(word: new.page[.lostPosition])
         if taken.epoch == position.epoch {
             dropCheckpointed(upTo: taken.end)
         } else if taken.isAfter(position) {
@@ -214,11 +214,11 @@ struct JournalState {
     /// Records in the journal how far the previous one was read, so that no process takes over its records again.
     mutating func noteLost(in journal: Journal) {
         guard let lost else { return }
-        let known = journal.page[JournalHeader.lostIDWord]
-        let taken = JournalPosition(word: journal.page[JournalHeader.lostPositionWord])
+        let known = journal.page[.lostID]
+        let taken = JournalPosition(word: journal.page[.lostPosition])
         if known == 0 || known == lost.id, lost.position.isAfter(taken) {
-            journal.page[JournalHeader.lostPositionWord] = lost.position.word
-            journal.page[JournalHeader.lostIDWord] = lost.id
+            journal.page[.lostPosition] = lost.position.word
+            journal.page[.lostID] = lost.id
         }
         self.lost = nil
     }

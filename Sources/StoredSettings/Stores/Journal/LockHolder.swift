@@ -75,28 +75,26 @@ extension LockHolder {
         /// The lock of the journal, acquired by ``JournalLock``, which also records its token.
         case writer
 
-        fileprivate var firstWord: Int {
+        fileprivate var firstWord: JournalHeader.Word {
             switch self {
-            case .checkpoint: JournalHeader.checkpointHolderWord
-            case .journal: JournalHeader.journalHolderWord
-            case .writer: JournalHeader.writerWord
+            case .checkpoint: .checkpointHolder
+            case .journal: .journalHolder
+            case .writer: .writer
             }
         }
     }
 
-    private static let progressWord = JournalHeader.checkpointHolderWord + 3
-
     /// The process that a header records as the holder of a lock; `nil` when there is none.
     package init?(of lock: Lock, in page: SharedPage) {
         let word = lock.firstWord
-        self.init(process: page[word], start: page[word + 1], namespace: page[word + 2])
+        self.init(process: page[word], start: page[word, 1], namespace: page[word, 2])
         guard process != 0 else { return nil }
     }
 
     /// Records this process as the holder of a lock in a header.
     func store(as lock: Lock, in page: SharedPage) {
-        page[lock.firstWord + 1] = start
-        page[lock.firstWord + 2] = namespace
+        page[lock.firstWord, 1] = start
+        page[lock.firstWord, 2] = namespace
         page[lock.firstWord] = process
     }
 
@@ -106,8 +104,8 @@ extension LockHolder {
 
     /// Shows waiting processes that there is progress.
     static func noteProgress(in page: SharedPage) {
-        page[progressWord] &+= 1
+        page[.checkpointHolder, 3] &+= 1
     }
 
-    static func progress(in page: SharedPage) -> UInt64 { page[progressWord] }
+    static func progress(in page: SharedPage) -> UInt64 { page[.checkpointHolder, 3] }
 }

@@ -62,7 +62,7 @@ final class RecordSpace: @unchecked Sendable {
     func copy(_ record: UnsafeRawBufferPointer, to offset: Int) throws(SystemError) -> Copy {
         let end = offset + record.count
         guard end <= Self.length else { return .noSpace }
-        if UInt64(end) > page[JournalHeader.allocatedWord] {
+        if UInt64(end) > page[.allocated] {
             // If the file was truncated within its header, the word is 0 as well.
             guard file.isOpen, try system.status(of: file).size >= offset else { return .lost }
             guard allocate(to: end) else { return .noSpace }
@@ -86,7 +86,7 @@ final class RecordSpace: @unchecked Sendable {
     ///
     /// - Parameter offset: The offset of the next record.
     func prepare(at offset: Int) {
-        let end = min(offset + SharedPage.size, Int(clamping: page[JournalHeader.allocatedWord]), Self.length)
+        let end = min(offset + SharedPage.size, Int(clamping: page[.allocated]), Self.length)
         if offset < end { system.makeWritable(start + offset, end - offset) }
     }
 
@@ -98,7 +98,7 @@ final class RecordSpace: @unchecked Sendable {
         do {
             // From the first byte: a copy of the file may have holes.
             try system.allocate(0..<newEnd, of: file)
-            page[JournalHeader.allocatedWord] = UInt64(newEnd)
+            page[.allocated] = UInt64(newEnd)
             return true
         } catch {
             return false

@@ -402,7 +402,7 @@ extension FileReloader {
             }
             let copy = file.readLastGood()?.contents
             // After a checkpoint, the file may have had values that this process has not read.
-            let hasCheckpoint = request.journal.map { $0.page[JournalHeader.checkpointedWord] != 0 } ?? false
+            let hasCheckpoint = request.journal.map { $0.page[.checkpointed] != 0 } ?? false
             let isUnknown =
                 copy == nil
                 && (request.reload == .everything ? !isRemembered || hasCheckpoint : !request.settings.hasBase)

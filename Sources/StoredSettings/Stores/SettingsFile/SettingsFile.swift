@@ -181,7 +181,7 @@ package struct SettingsFile: Sendable {
         if try hasLastGood() { return true }
         guard let journal else { return isRemembered }
         guard try journal.place(at: journalPath()) != .elsewhere else { return false }
-        return isRemembered || journal.page[JournalHeader.checkpointedWord] != 0
+        return isRemembered || journal.page[.checkpointed] != 0
     }
 
     /// The directory of the file; `nil` if it does not exist.

@@ -91,11 +91,11 @@ struct JournalCorruptionTests {
                 let word = bit / 64
                 let expectation: Expectation
                 switch word {
-                case JournalHeader.magicWord:
+                case JournalHeader.Word.magic.rawValue:
                     expectation = Expectation(counts: 0...0, code: .malformedJournal, canSet: false)
-                case JournalHeader.versionWord:
+                case JournalHeader.Word.version.rawValue:
                     expectation = Expectation(counts: 0...0, code: .newerFormat, canSet: false)
-                case JournalHeader.positionWord:
+                case JournalHeader.Word.position.rawValue:
                     // The word may contain an earlier end of the records.
                     expectation = Expectation(counts: 0...last, code: .malformedJournal, isReportOptional: true)
                 case 64..<73, 128..<137:

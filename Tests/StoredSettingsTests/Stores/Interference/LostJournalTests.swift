@@ -179,7 +179,7 @@ struct LostJournalTests {
             #expect(other.contents() == ["a": 1])
             // As after a truncation within the header, and a record whose process had examined the length before.
             let journal = JournalFile(of: path)
-            for word in JournalHeader.epochWords.flatMap({ $0..<$0 + JournalHeader.epochLength }) {
+            for word in JournalHeader.epochWords.flatMap({ $0.rawValue..<$0.rawValue + JournalHeader.epochLength }) {
                 try journal.overwriteWord(at: word * 8, with: 0)
             }
             if isSetBefore { try store.commit { $0["b"] = 2 } }

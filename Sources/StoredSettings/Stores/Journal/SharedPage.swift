@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// The first page of a file in shared memory, as an array of 8-byte words.
+/// The first page of a journal in shared memory: the words of its header.
 ///
 /// The memory is shared with every process that maps the file. Each word is read and written atomically. If another
 /// process truncates the file, the page reads as zeros (see `BusErrors`).
@@ -40,8 +40,8 @@ package final class SharedPage: @unchecked Sendable {
     }
 
     /// The address of a word of the page.
-    func address(ofWord index: Int) -> UInt {
-        UInt(bitPattern: words + index)
+    func address(of word: JournalHeader.Word) -> UInt {
+        UInt(bitPattern: words + word.rawValue)
     }
 
     /// Replaces another mapping by a read-only mapping of this page.
@@ -56,24 +56,36 @@ package final class SharedPage: @unchecked Sendable {
         return word.pointee.load(ordering: .acquiring)
     }
 
-    package internal(set) subscript(index: Int) -> UInt64 {
+    package internal(set) subscript(word: JournalHeader.Word) -> UInt64 {
+        get { words[word.rawValue].load(ordering: .acquiring) }
+        set { words[word.rawValue].store(newValue, ordering: .releasing) }
+    }
+
+    /// One of several words that belong together.
+    subscript(first: JournalHeader.Word, offset: Int) -> UInt64 {
+        get { self[index: first.rawValue + offset] }
+        set { self[index: first.rawValue + offset] = newValue }
+    }
+
+    subscript(index index: Int) -> UInt64 {
         get { words[index].load(ordering: .acquiring) }
         set { words[index].store(newValue, ordering: .releasing) }
     }
 
     /// Replaces a word if it has an expected value, and returns whether it had that value.
     @inline(__always)
-    func exchange(_ expected: UInt64, for new: UInt64, inWord index: Int) -> Bool {
-        words[index].compareExchange(expected: expected, desired: new, ordering: .sequentiallyConsistent).exchanged
+    func exchange(_ expected: UInt64, for new: UInt64, in word: JournalHeader.Word) -> Bool {
+        words[word.rawValue].compareExchange(expected: expected, desired: new, ordering: .sequentiallyConsistent)
+            .exchanged
     }
 
     /// Stores a number in a word, or all bits if it contains another number.
     ///
     /// Later reads of other words by this thread see what other threads and processes stored before they read this word.
-    func add(_ number: UInt64, toWord index: Int) {
-        let (isFirst, known) = words[index]
+    func add(_ number: UInt64, to word: JournalHeader.Word) {
+        let (isFirst, known) = words[word.rawValue]
             .compareExchange(expected: 0, desired: number, ordering: .sequentiallyConsistent)
-        if !isFirst, known != number { words[index].store(.max, ordering: .sequentiallyConsistent) }
+        if !isFirst, known != number { words[word.rawValue].store(.max, ordering: .sequentiallyConsistent) }
         atomicMemoryFence(ordering: .sequentiallyConsistent)
     }
 
@@ -81,18 +93,19 @@ package final class SharedPage: @unchecked Sendable {
     ///
     /// - Returns: Whether the file must be mapped again. It is also `true` when the word cannot be read, because
     ///   opening the file again then throws the reason.
-    func isSuperseded(at index: Int) -> Bool {
+    func isSuperseded(at word: JournalHeader.Word) -> Bool {
         guard mayBeSuperseded else { return false }
-        let mapped = self[index]
-        guard let stored = storedWord(at: index) else { return true }
+        let mapped = self[word]
+        guard let stored = storedWord(at: word) else { return true }
         // If the memory shows the current file, a concurrent change of the word reaches the memory too.
-        return stored != mapped && self[index] == mapped
+        return stored != mapped && self[word] == mapped
     }
 
     /// Reads a word from the file instead of the memory; `nil` when the file cannot be read.
-    func storedWord(at index: Int) -> UInt64? {
+    func storedWord(at word: JournalHeader.Word) -> UInt64? {
         do {
-            let bytes = try system.contents(of: file, in: index * 8..<index * 8 + 8)
+            let offset = word.rawValue * 8
+            let bytes = try system.contents(of: file, in: offset..<offset + 8)
             return bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
         } catch {
             return nil
@@ -122,12 +135,8 @@ struct PageWindow: ~Copyable {
     /// The page that is shown; `nil` initially, and after a page could not be mapped.
     private var page: SharedPage?
 
-    /// The index of the word that identifies a page, and that is 0 in a truncated file.
-    private let idWord: Int
-
     /// Creates a window that shows zeros; `nil` when no memory is available.
-    init?(identifiedBy idWord: Int) {
-        self.idWord = idWord
+    init?() {
         guard let start = SystemCalls.mapZeros(SharedPage.size) else { return nil }
         self.start = start
         BusErrors.watch(start)
@@ -139,8 +148,8 @@ struct PageWindow: ~Copyable {
     }
 
     /// The address of a word of the current page, valid while the window exists.
-    func address(ofWord index: Int) -> UInt {
-        UInt(bitPattern: start) + UInt(index * 8)
+    func address(of word: JournalHeader.Word) -> UInt {
+        UInt(bitPattern: start) + UInt(word.rawValue * 8)
     }
 
     /// Shows a page.
@@ -148,8 +157,7 @@ struct PageWindow: ~Copyable {
     /// - Returns: Whether the page was newly mapped; `nil` when it cannot be mapped, and the window shows zeros.
     mutating func show(_ new: SharedPage) -> Bool? {
         // If the file was truncated in the meantime, the window shows zeros, even if the file is complete again.
-        let word = idWord
-        if page === new, SharedPage.load(at: address(ofWord: word)) == new[word] { return false }
+        if page === new, SharedPage.load(at: address(of: .id)) == new[.id] { return false }
         page = nil
         guard new.map(over: start) else {
             hide()
