@@ -28,7 +28,7 @@ public struct AnySetting: Sendable {
     public var traits: SettingTraits { base.metadata.traits }
 
     /// Whether the value is secret, so that no text contains it.
-    package var isSecret: Bool { traits.isSecret }
+    package var isSecret: Bool { base.isSecret }
 
     /// The name of the type of the values, such as `Int` or `Optional<LogLevel>`.
     public var typeName: String { base.typeName }
@@ -228,6 +228,8 @@ package protocol CatalogSetting: Sendable {
     var key: String { get }
     var suite: SettingsSuite { get }
     var metadata: SettingMetadata { get }
+    /// Whether the values are secret, or contain a secret.
+    var isSecret: Bool { get }
     var typeName: String { get }
     var valueType: Any.Type { get }
     /// The type whose stored form the values have: that inside an optional whose `nil` means that nothing is stored; `nil`
@@ -267,6 +269,7 @@ package protocol CatalogSetting: Sendable {
 }
 
 extension CatalogSetting {
+    package var isSecret: Bool { metadata.traits.isSecret }
     package func written(_ stored: StoredValue) -> StoredValue { stored }
     package func unknownMembers(in stored: StoredValue) -> [SettingsError] { [] }
     package func unknownMembers() -> [SettingsError] { [] }

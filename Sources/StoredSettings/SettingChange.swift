@@ -87,10 +87,10 @@ extension SettingsSuite {
 
         /// The same change, whose description contains no values of secret settings that this process has declared.
         func redacted(in suite: SettingsSuite) -> Change {
-            let secrets = suite.engine.secretKeys.withLock(\.self)
-            guard changes.contains(where: { secrets.contains(suite.fullKey($0.key)) }) else { return self }
+            let secrets = changes.keys.filter { suite.engine.hasSecretDeclaration(ofKey: suite.fullKey($0)) }
+            guard !secrets.isEmpty else { return self }
             var redacted = changes
-            for key in changes.keys where secrets.contains(suite.fullKey(key)) { redacted[key]?.isSecret = true }
+            for key in secrets { redacted[key]?.isSecret = true }
             return Change(changes: redacted, origin: origin)
         }
     }

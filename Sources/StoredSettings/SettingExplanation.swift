@@ -101,13 +101,14 @@ extension Setting {
 
     /// A value as text: its stored form, in which the elements of sets are sorted, or `••••` for a secret.
     private func text(of candidate: Candidate) -> String {
-        let isSecret = box.key.metadata.traits.isSecret || candidate.layer == .secretFile
+        let text: String
         do {
-            guard let stored = try box.key.conversion.encode(candidate.value) else { return "nil" }
-            return isSecret ? SettingTraits.redactedText : box.key.conversion.written(stored).description
+            guard let stored = try box.conversion.encode(candidate.value) else { return "nil" }
+            text = box.conversion.written(stored).description
         } catch {
-            return isSecret ? SettingTraits.redactedText : "\(candidate.value)"
+            text = "\(candidate.value)"
         }
+        return box.hasSecret || candidate.layer == .secretFile ? SettingTraits.redactedText : text
     }
 }
 

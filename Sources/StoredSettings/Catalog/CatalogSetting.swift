@@ -3,6 +3,7 @@
 extension Setting: CatalogSetting {
     package var metadata: SettingMetadata { box.key.metadata }
     package var storedKeys: StoredKeys { box.key.storedKeys }
+    package var isSecret: Bool { box.isSecret }
     package var valueType: Any.Type { Value.self }
     package var schemaType: Any.Type? {
         guard box.key.conversion.isOwn else { return nil }

@@ -114,7 +114,7 @@ extension SettingBox {
     static var isUntyped: Bool { Value.self is StoredValue.Type || Value.self is StoredValue?.Type }
 
     private func validated(_ storedValue: StoredValue) throws -> Value {
-        let value = try key.conversion.decode(storedValue)
+        let value = try conversion.decode(storedValue)
         try validate(value)
         return value
     }
@@ -130,7 +130,7 @@ extension SettingBox {
         guard let last = texts.last ?? nil else { throw SettingsError.invalidValue("no value follows it") }
         // A setting of any stored value would accept every string as it is, and could never receive a number.
         if Self.isUntyped {
-            return try key.conversion.decode(OverrideText.anything(last))
+            return try conversion.decode(OverrideText.anything(last))
         }
         var failures: [SettingsError] = []
         // If the flag occurs several times, an array of JSON is one part of the list.
@@ -188,10 +188,10 @@ extension SettingBox {
     /// it is a part, and all members that it lacks are those of that value.
     private func convertOverride(_ candidate: StoredValue, over base: (() -> Value)?) throws -> Value {
         // An empty string is an empty dictionary. It must not hide the stored value by the default.
-        guard candidate != [:] else { return try key.conversion.decode(candidate) }
+        guard candidate != [:] else { return try conversion.decode(candidate) }
         // Only a part needs the other value.
         var start: Value?
-        let value = try key.conversion.decode(candidate) {
+        let value = try conversion.decode(candidate) {
             let value = base?() ?? key.defaultValue
             start = value
             return value
@@ -227,7 +227,7 @@ extension SettingBox {
         let whole = StoredValue.dictionary(members.merging(given) { $1 })
         do {
             // It may be a part of a part.
-            return try key.conversion.decode(whole) { value }
+            return try conversion.decode(whole) { value }
         } catch {
             // An enum has one member at a time.
             return nil
@@ -253,7 +253,7 @@ extension SettingBox {
 
     private func canDecode(_ value: StoredValue) -> Bool {
         do {
-            _ = try key.conversion.decode(value)
+            _ = try conversion.decode(value)
             return true
         } catch {
             // The reason does not matter here.
@@ -313,13 +313,13 @@ extension SettingBox {
     /// The texts of all valid values if they are listed, or of all values of the type; `nil` for a type without a list of its
     /// values, and for a setting with a bridge.
     var choices: [String]? {
-        key.validator.valid?.choiceTexts ?? (key.conversion.isOwn ? Choices.texts(of: Value.self) : nil)
+        key.validator.valid?.choiceTexts ?? (conversion.isOwn ? Choices.texts(of: Value.self) : nil)
     }
 
     /// A description of the valid overrides of this setting, or of its valid values in a file of JSON.
     func validForm(inJSON: Bool = false) -> String {
         if let choices { return "one of \(choices.joined(separator: ", "))" }
-        let form = ValidForm(of: key.conversion.isOwn ? Value.self : nil, example: encoded(key.defaultValue))
+        let form = ValidForm(of: conversion.isOwn ? Value.self : nil, example: encoded(key.defaultValue))
         let isDictionary = Mirror(reflecting: key.defaultValue).displayStyle == .dictionary
         return form.text(in: key.validator.valid?.rangePhrase, isDictionary: isDictionary, inJSON: inJSON)
     }

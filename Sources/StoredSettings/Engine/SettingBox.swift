@@ -38,6 +38,9 @@ class AnySettingBox: @unchecked Sendable {
     /// It runs conversions and validators, so the caller holds no lock.
     func examine() {}
 
+    /// Whether the values are secret, or contain a ``Secret``, as far as the default tells; may convert the default.
+    var isSecret: Bool { metadata.traits.isSecret }
+
     /// Whether a suite with the same engine also has the same name, reporter, layers and observability.
     func belongs(to suite: SettingsSuite) -> Bool {
         reporter === suite.reporter && suiteName == suite.name && parts.isEmpty != suite.isObservable
@@ -52,6 +55,8 @@ class AnySettingBox: @unchecked Sendable {
 /// Unchecked for the reason given at ``AnySettingBox``.
 final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     let key: SettingKey<Value>
+    /// The conversion of the key, which finds out whether a value contains a secret.
+    let conversion: SettingConversion<Value>
     unowned let engine: SettingsEngine
 
     /// The newest decoded value.
@@ -79,7 +84,9 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         cache = ValueCache(localAddress: suite.engine.storeVersion?.localAddress)
         layerCaches = suite.layers == nil ? nil : (LayerCache(), LayerCache())
         startValue = key.metadata.traits.requiresRestart ? suite.engine.startValue(forKey: key.name) : nil
-        if key.metadata.traits.isSecret { suite.engine.secretKeys.withLock { $0.formUnion(key.storedKeys.all) } }
+        let marks = ([health] + oldHealths).map(\.secrecy)
+        conversion = key.conversion.noting(marks)
+        if key.metadata.traits.isSecret || Value.self is any SecretType.Type { for mark in marks { mark.set() } }
         suite.layers?.addVariables(of: key.storedKeys, key.metadata.traits)
         super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint, key.metadata)
         // The registry has the others by their current key.
@@ -97,6 +104,14 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
 
     /// The cache that readers try first: an empty one where Observation has to record every read.
     var readerCache: ValueCache { parts.isEmpty ? cache : .empty }
+
+    /// Whether the values are secret, or one that was converted has contained a ``Secret``.
+    var hasSecret: Bool { health.secrecy.isSet }
+
+    override var isSecret: Bool {
+        if !hasSecret { _ = encoded(key.defaultValue) }
+        return hasSecret
+    }
 
     /// Records a read for Observation.
     func access() {
@@ -335,7 +350,7 @@ extension SettingBox {
 
     /// Decodes a stored value over the default, without validating it.
     func convert(_ stored: StoredValue) throws -> Value {
-        try key.conversion.decode(stored) { key.defaultValue }
+        try conversion.decode(stored) { key.defaultValue }
     }
 
     private func unusable(_ error: any Error, hasLastGood: Bool) -> SettingsError {
@@ -369,7 +384,7 @@ extension SettingBox {
         do {
             guard !key.name.isEmpty else { throw SettingsError.emptyKey }
             try key.validate(value)
-            return try key.conversion.encode(value)
+            return try conversion.encode(value)
         } catch {
             var error = naming(shown(error, as: .unstorable), as: .unstorable)
             error.consequence = "the setting keeps the value it had"
@@ -388,7 +403,7 @@ extension SettingBox {
     ///
     /// A default need not be storable. Two of those count as equal, which is right: there is one default.
     func encoded(_ value: Value) -> StoredValue? {
-        key.conversion.encodedOrNil(value)
+        conversion.encodedOrNil(value)
     }
 
     /// An error of a conversion or a validator, without their texts if the setting is secret.
@@ -400,7 +415,7 @@ extension SettingBox {
         {
             error.remedy = "use one of \(choices.joined(separator: ", "))"
         }
-        return metadata.traits.isSecret ? error.withoutUserText : error
+        return hasSecret ? error.withoutUserText : error
     }
 
     /// The error, with the names of this setting, its suite and its file.

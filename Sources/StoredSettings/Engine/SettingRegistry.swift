@@ -88,10 +88,20 @@ extension SettingsEngine: LastGoodObserver {
     func examineValues(forCheckpoint isForCheckpoint: Bool) {
         for (key, health) in valueHealth.withLock(\.entries)
         where health.isExaminationDue(forCheckpoint: isForCheckpoint) {
-            let (unshared, changes) = health.unshared
-            for box in settings.withLock({ $0.boxes(ofKey: key) }) + unshared { box.examine() }
+            let changes = health.unshared.changes
+            for box in boxes(ofKey: key, health) { box.examine() }
             health.endExamination(of: changes)
         }
+    }
+
+    /// Whether a setting of a key is secret, or has a default that contains a secret.
+    func hasSecretDeclaration(ofKey key: String) -> Bool {
+        guard let health = valueHealth.withLock({ $0.entries[key] }) else { return false }
+        return health.secrecy.isSet || boxes(ofKey: key, health).contains { $0.isSecret }
+    }
+
+    private func boxes(ofKey key: String, _ health: ValueHealth) -> [AnySettingBox] {
+        settings.withLock { $0.boxes(ofKey: key) } + health.unshared.boxes
     }
 
     var replacements: [ValueReplacement] {

@@ -36,9 +36,6 @@ package final class SettingsEngine: Sendable {
     /// The keys of settings of other suites that were read or observed with those of this one, which was reported.
     let foreignKeys = Locked<Set<String>>([])
 
-    /// The keys of the secret settings that this process has declared.
-    let secretKeys = Locked<Set<String>>([])
-
     /// The subscriber that notifies Observation, and whether it has been added.
     let observed = ObservedSettings()
     let isObserved = Atomic(false)
@@ -87,8 +84,7 @@ package final class SettingsEngine: Sendable {
         let observer = ClosingObserver(
             reporters: state.withLock(\.reporters),
             replacements: replacements,
-            healths: valueHealth.withLock(\.entries),
-            secretKeys: secretKeys.withLock(\.self)
+            healths: valueHealth.withLock(\.entries)
         )
         store.setObserver(observer)
         withExtendedLifetime(observer) { store.close() }
@@ -100,20 +96,18 @@ private final class ClosingObserver: LastGoodObserver {
     private let reporters: [any SettingsReporter]
     let replacements: [ValueReplacement]
     private let healths: [String: ValueHealth]
-    private let secretKeys: Set<String>
 
     init(
         reporters: [any SettingsReporter],
         replacements: [ValueReplacement],
-        healths: [String: ValueHealth],
-        secretKeys: Set<String>
+        healths: [String: ValueHealth]
     ) {
         (self.reporters, self.replacements) = (reporters, replacements)
-        (self.healths, self.secretKeys) = (healths, secretKeys)
+        self.healths = healths
     }
 
     func uses(_ value: StoredValue?, forKey key: String) -> Bool {
-        secretKeys.contains(key) || healths[key]?.uses(value) ?? false
+        healths[key].map { $0.secrecy.isSet || $0.uses(value) } ?? false
     }
 
     package func record(_ commit: StoreCommit) -> StoreDelivery { .none }
@@ -137,7 +131,7 @@ extension SettingsEngine {
     var hasRequirements: Bool { hasRequirementsFlag.load(ordering: .acquiring) }
 
     /// Whether any declaration of a key in this process is secret.
-    func isSecret(_ key: String) -> Bool { secretKeys.withLock { $0.contains(key) } }
+    func isSecret(_ key: String) -> Bool { valueHealth.withLock { $0.entries[key] }?.secrecy.isSet ?? false }
 
     /// What is known about the values of a key.
     func health(ofKey key: String) -> ValueHealth {

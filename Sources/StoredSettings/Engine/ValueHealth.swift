@@ -137,6 +137,8 @@ final class ValueHealth: Sendable {
     }
 
     private let state = Locked(State())
+    /// Whether the values are secret.
+    let secrecy = SecretMark()
     /// Whether a set of this process changes what is known about the order of the values.
     private let isOrdered = Atomic(false)
 

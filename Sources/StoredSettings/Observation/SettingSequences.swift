@@ -141,9 +141,6 @@ extension Setting {
         return (subscription, known.begin(with: engine.contents()))
     }
 
-    /// Whether descriptions contain no value.
-    var isSecret: Bool { box.metadata.traits.isSecret }
-
     /// The value after a change.
     ///
     /// Layers that change are read as they are now. So the stored value must be that of now, too: with an older one, they may
@@ -170,7 +167,7 @@ extension Setting {
         let old = oldReading(of: change, known)
         guard box.identity(of: old) != box.identity(of: new) else { return nil }
         var result = SettingChange(old: old.value, new: new.value, origin: change.origin)
-        result.isSecret = isSecret || old.isFromSecretFile || new.isFromSecretFile
+        result.isSecret = box.hasSecret || old.isFromSecretFile || new.isFromSecretFile
         return result
     }
 }

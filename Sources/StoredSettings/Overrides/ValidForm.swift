@@ -9,6 +9,7 @@ struct ValidForm {
     private let example: StoredValue?
 
     init(of type: Any.Type?, example: StoredValue?) {
+        let type = (type as? any SecretType.Type)?.revealedType ?? type
         self.type = (type as? any OptionalType.Type)?.wrappedType ?? type
         self.example = example
     }

@@ -23,6 +23,7 @@ enum Schemas {
     /// - Returns: The schema; empty where nothing is known.
     static func schema(of type: Any.Type?, example: StoredValue?) -> [String: StoredValue] {
         guard let type else { return schema(of: example) }
+        if let secret = type as? any SecretType.Type { return schema(of: secret.revealedType, example: example) }
         if let values = Choices.storedValues(of: type) { return ["enum": .array(values)] }
         if let known = (type as? any SchemaType.Type)?.schema { return known }
         if let rawType = (type as? any RawRepresentable.Type)?.rawType { return schema(of: rawType, example: example) }

@@ -44,7 +44,9 @@ public struct LegacyJSON<Value: StoredValueConvertible>: StoredValueBridge {
         guard case .success(let mistaken)? = decoded(new), try mistaken.storedValue() != own,
             let value = value as? any Encodable
         else { return new }
-        return .string(String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
+        let encoder = JSONEncoder()
+        encoder.userInfo[.revealsSecrets] = true
+        return .string(String(decoding: try encoder.encode(value), as: UTF8.self))
     }
 
     /// The bridge that reads each element by itself; `nil` for a type without elements.

@@ -116,6 +116,11 @@ struct KeyedNodeEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
         node.entries[key.stringValue] = .value(value.storedValue())
     }
 
+    func encodeIfPresent<Value: Encodable>(_ value: Value?, forKey key: Key) throws {
+        if let value { return try encode(value, forKey: key) }
+        if Value.self is any SecretType.Type { SecretMark.noteSecret() }
+    }
+
     func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
         node.entries[key.stringValue] = .value(try run.storedValue(of: value, at: place.inside(key)))
     }
