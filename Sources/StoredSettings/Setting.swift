@@ -397,8 +397,8 @@ extension Setting {
         if isStoredUnderOldKey {
             engine.assign(box.key.storedKeys.edits(stored)) { report($0, as: .writeFailed) }
         } else {
-            engine.assign(stored, forKey: key) { report($0, as: .writeFailed) }
-            box.health.noteSet(stored)
+            let isKept = engine.assign(stored, forKey: key) { report($0, as: .writeFailed) }
+            if isKept { box.health.noteSet(stored) }
         }
     }
 

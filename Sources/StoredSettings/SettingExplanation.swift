@@ -67,7 +67,7 @@ extension Setting {
             place: used.layer == .store ? place : nil,
             shadowed: Dictionary(shadowed.map { ($0.layer, $0.value) }) { higher, _ in higher },
             problem: problem,
-            isRestartPending: box.startValue?.differs(from: box.encoded(used.value)) ?? false,
+            isRestartPending: box.startValue?.differs(from: box.encoded(used.value) ?? box.storedValue) ?? false,
             hidesStore: hidesStore,
             text: text(of: used),
             shadowedText: shadowed.map { ", over \(phrase($0))" }.joined()

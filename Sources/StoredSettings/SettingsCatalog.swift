@@ -206,8 +206,20 @@ extension SettingsCatalog {
             }
             return origins
         }
-        let condition = Requirement(requirement, keys, owner, prepare: prepare, origins: origins) { stored in
-            try isMet(repeat (each boxes).checkedValue(of: stored((each boxes).key.storedKeys)))
+        var files: [LayerFiles] = []
+        for box in repeat each boxes { files += [box.layers?.files].compactMap { $0 } }
+        let condition = Requirement(requirement, keys, owner, prepare: prepare, origins: origins) { [files] stored in
+            var snapshots = files.map(\.snapshot.number)
+            var values = (repeat (each boxes).checkedValue(of: stored((each boxes).key.storedKeys)))
+            // Values of different moments of a file may be a combination that never was.
+            for _ in 0..<LayerList.maximumOfReads {
+                let newest = files.map(\.snapshot.number)
+                guard newest != snapshots else { break }
+                (snapshots, values) = (
+                    newest, (repeat (each boxes).checkedValue(of: stored((each boxes).key.storedKeys)))
+                )
+            }
+            return try isMet(repeat each values)
         }
         owner.engine.add(condition)
     }

@@ -31,6 +31,9 @@ package enum CLibrary {
         try Surroundings.waitUntilOtherThreadsSleep()
         return copyProcess()
     }
+
+    /// Creates a child process, whatever the other threads do; see ``fork()``.
+    package static func forkAtOnce() -> pid_t { copyProcess() }
 }
 
 /// The C function `fork`, which Swift hides, because most functions are unsafe in a child that does not call `exec`.

@@ -101,6 +101,53 @@ extension Command {
         }
     }
 
+    /// Assigns in a task, which does not wait for other writers, and exits.
+    func assignAndExit(_ setting: Setting<Int>, _ value: Int) async throws -> String {
+        await Task { setting.value = value }.value
+        printLine("assigned")
+        Foundation.exit(0)
+    }
+
+    /// Forks children that exit while another thread of the parent sets, perhaps with a lock.
+    func forkAndExit(_ setting: Setting<Int>, _ count: Int) throws {
+        try setting.set(0)
+        let isDone = Atomic(false)
+        try withThread {
+            var number = 0
+            while !isDone.load(ordering: .relaxed) {
+                number += 1
+                setting.value = number
+            }
+        } beside: {
+            defer { isDone.store(true, ordering: .relaxed) }
+            for _ in 0..<count {
+                let child = CLibrary.forkAtOnce()
+                if child == 0 { Foundation.exit(0) }
+                try waitFor(child)
+            }
+        }
+    }
+
+    /// Runs work on another thread, and returns when both bodies have.
+    private func withThread(_ work: @escaping () -> Void, beside body: () throws -> Void) throws {
+        // The thread ends before this returns, so the work need not be sent elsewhere.
+        nonisolated(unsafe) let work = work
+        let end = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            work()
+            end.signal()
+        }
+        defer { end.wait() }
+        try body()
+    }
+
+    /// Sets until a signal's handler exits.
+    func exitBySignal(_ setting: Setting<Int>) {
+        Foundation.signal(SIGTERM) { _ in Foundation.exit(0) }
+        printLine("setting")
+        for number in 1... { setting.value = number }
+    }
+
     private func makeChild() throws -> pid_t {
         let child = try CLibrary.fork()
         guard child >= 0 else { throw SystemFailure(description: "fork failed") }

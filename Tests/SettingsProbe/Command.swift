@@ -28,6 +28,12 @@ enum Command: String {
     case finish
     /// `exit`: exits the process at once.
     case exit
+    /// `assignAndExit KEY INTEGER`: assigns the integer in a task, prints `assigned`, and exits.
+    case assignAndExit
+    /// `forkAndExit KEY COUNT`: forks COUNT children that exit, while a thread sets the key.
+    case forkAndExit
+    /// `exitBySignal KEY`: exits in the handler of SIGTERM; prints `setting`, and sets the key until then.
+    case exitBySignal
     /// `persistence`: answers `durable`, `readOnly` or `ephemeral`.
     case persistence
     /// `fill PREFIX COUNT`: sets COUNT keys with the prefix.
@@ -105,6 +111,7 @@ enum Command: String {
     func perform(on suite: SettingsSuite, _ arguments: Arguments) async throws -> String {
         switch self {
         case .compare: try await compare(suite, arguments)
+        case .assignAndExit: try await assignAndExit(integer(suite, arguments), arguments.integer(1))
         case .cycle: try await cycle(beside: suite, arguments)
         default: try performBlocking(on: suite, arguments)
         }
@@ -125,6 +132,8 @@ enum Command: String {
         case .checkpointRepeatedly: try checkpointRepeatedly(suite, arguments)
         case .finish: suite.finish()
         case .exit: exitProcess()
+        case .forkAndExit: try forkAndExit(integer(suite, arguments), arguments.integer(1))
+        case .exitBySignal: exitBySignal(try integer(suite, arguments))
         case .persistence: return persistence(of: suite)
         case .fill: try fill(suite, arguments)
         case .increment: try increment(suite, arguments)
@@ -155,7 +164,7 @@ enum Command: String {
         case .standard: return try standard(suite)
         case .memory: try useInMemorySuites()
         case .migrate: try migrate(suite, arguments)
-        case .compare, .cycle: break
+        case .compare, .cycle, .assignAndExit: break
         }
         return "done"
     }

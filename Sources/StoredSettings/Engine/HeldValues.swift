@@ -96,12 +96,15 @@ struct HeldValues {
     /// Notes the stored values that the current commit assigns again, which the store does not record as changes.
     ///
     /// Their pending writes end with the commit, and they are used from then on.
-    mutating func noteReassigned(_ changes: [StoreChange]) {
+    ///
+    /// - Returns: Whether another value is used instead of one of them, so that other processes have to know.
+    mutating func noteReassigned(_ changes: [StoreChange]) -> Bool {
         let thread = SystemCalls.currentThread()
         // A newer value from outside remains stored.
         let others = commits[thread]?.changedMeanwhile ?? []
         commits[thread]?.reassigned = changes.filter { !others.contains($0.key) }
             .map { StoreChange(key: $0.key, old: $0.old, new: $0.old) }
+        return changes.contains { entries[$0.key] != nil }
     }
 
     /// Notes that others have changed a value, which the commits that are under way do not assign again then.

@@ -277,13 +277,16 @@ extension SettingBox {
     /// It notes and reports nothing, and reads no file.
     func checkedValue(of stored: StoredValue?) -> Value {
         if layers != nil, let override = overrideReading(isReported: false) { return override.value }
-        let histories = stored == nil ? [] : ([health] + oldHealths).map(\.history.values)
-        for case let stored? in [stored] + histories.flatMap(\.all) {
-            do {
-                return try decode(stored)
-            } catch {
-                // Another value is used instead.
-                continue
+        if let stored {
+            let others = ([health] + oldHealths).map { $0.history.values.candidates(insteadOf: stored) }
+                .flatMap { $0.first + ($0.last ?? []) }
+            for value in [stored] + others.map(\.value) {
+                do {
+                    return try decode(value)
+                } catch {
+                    // Another value is used instead.
+                    continue
+                }
             }
         }
         return fallbackReading(isReported: false, hasStoredValue: stored != nil).value

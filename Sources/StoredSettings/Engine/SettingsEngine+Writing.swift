@@ -73,32 +73,40 @@ extension SettingsEngine {
     /// Whether a set has nothing to do but to store its value.
     private var isFree: Bool { state.isPlain && TransactionScope.current == nil }
 
-    /// Stores a value without throwing: see ``assign(_:report:)``.
-    func assign(_ value: StoredValue?, forKey key: String, report: @escaping @Sendable (SettingsError) -> Void) {
+    /// Stores a value without throwing: see ``assign(_:isConverted:report:)``.
+    func assign(
+        _ value: StoredValue?,
+        forKey key: String,
+        report: @escaping @Sendable (SettingsError) -> Void
+    ) -> Bool {
         assign(CollectionOfOne((key: key, value: value)), report: report)
     }
 
     /// Stores some values without throwing: reports a failure, and keeps all of them as pending writes, or none.
     ///
     /// The store may leave out the record of a value that a setting has converted, because that setting can use it.
+    ///
+    /// - Returns: Whether the values are stored, or are pending writes.
+    @discardableResult
     func assign(
         _ edits: some Collection<(key: String, value: StoredValue?)>,
         isConverted: Bool = true,
         report: @escaping @Sendable (SettingsError) -> Void
-    ) {
+    ) -> Bool {
         do {
             if isConverted, edits.count == 1, let edit = edits.first,
                 try write(edit.value, forKey: edit.key, mayWait: false)
             {
-                return
+                return true
             }
-            if try writeLater(edits) { return }
-            guard withUnsafeCurrentTask(body: { $0 != nil }) else { return try write(edits) }
+            if try writeLater(edits) { return true }
             // The thread may be one of the few that run tasks. While earlier values wait, another one need not try.
-            let isWaiting = isSavingInBackground.isSet
-            try WaitLimit.run(for: isWaiting ? .zero : Self.longestWaitInTask) { try write(edits) }
+            let limit = isSavingInBackground.isSet ? .zero : Self.longestWaitInTask
+            let isInTask = withUnsafeCurrentTask { $0 != nil }
+            try isInTask ? WaitLimit.run(for: limit) { try write(edits) } : write(edits)
+            return true
         } catch {
-            keep(edits, after: error, report)
+            return keep(edits, after: error, report)
         }
     }
 
@@ -126,32 +134,36 @@ extension SettingsEngine {
         _ edits: some Collection<(key: String, value: StoredValue?)>,
         after error: any Error,
         _ report: @escaping @Sendable (SettingsError) -> Void
-    ) {
+    ) -> Bool {
         let isBusy = error.isCaused(by: WaitLimitError.self)
         var error = SettingsError.wrapping(error, as: .writeFailed)
-        if isBusy || error.code.isRetryable {
-            do {
+        var isKept = false
+        do {
+            if isBusy || error.code.isRetryable {
                 try check(edits)
-            } catch {
-                let error = SettingsError.wrapping(error, as: .requirementNotMet)
-                return afterTransaction { report(error) }
+                isKept = keep(edits)
+                error.consequence =
+                    isKept
+                    ? Self.consequence(ofPending: error.code) : "the suite is finished, and the value is not saved"
             }
-            guard keep(edits) else {
-                error.consequence = "the suite is finished, and the value is not saved"
-                return afterTransaction { [error] in report(error) }
-            }
-            if isBusy { return saveInBackground(edits.first?.key ?? "", report) }
-            scheduleRetry()
-            // Without a place to store anything, every reporter was notified when the suite was opened.
-            guard isStorageAvailable else { return }
-            error.consequence = Self.consequence(ofPending: error.code)
+        } catch let unmet {
+            error = SettingsError.wrapping(unmet, as: .requirementNotMet)
         }
-        afterTransaction { [error] in report(error) }
+        if isKept, isBusy {
+            saveInBackground(edits.first?.key ?? "", report)
+        } else {
+            if isKept { scheduleRetry() }
+            // Without a place to store anything, every reporter was notified when the suite was opened.
+            if !isKept || isStorageAvailable { afterTransaction { [error] in report(error) } }
+        }
+        return isKept
     }
 
     /// Saves the pending writes on another thread, and reports a failure.
     private func saveInBackground(_ key: String, _ report: @escaping @Sendable (SettingsError) -> Void) {
-        waitingReports.withLock { $0[key] = report }
+        // Released outside the lock: it may hold objects of the user.
+        let old = waitingReports.withLock { $0.updateValue(report, forKey: key) }
+        _ = consume old
         guard isSavingInBackground.set() else { return }
         // The work holds the engine: it alone has the values.
         suspendedWrites.runInBackground {
@@ -269,7 +281,7 @@ extension SettingsEngine {
                 let equal = transaction.edited.filter {
                     PendingWrites.change(ofKey: $0.key, from: $0.old, to: $0.new) == nil
                 }
-                state.withLock { $0.held.noteReassigned(equal) }
+                transaction.isRecordingEqual = state.withLock { $0.held.noteReassigned(equal) }
             }
             return result
         }
@@ -338,6 +350,7 @@ extension SettingsEngine {
             }
         }
         guard let delivery else { return false }
+        (store as? any RecoveringStore)?.noteUnsavedWrites()
         afterTransaction { delivery.perform() }
         return true
     }

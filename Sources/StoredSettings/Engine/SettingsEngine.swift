@@ -40,10 +40,10 @@ package final class SettingsEngine: Sendable {
     let observed = ObservedSettings()
     let isObserved = Atomic(false)
     /// Whether a thread is about to save the pending writes.
-    let isSavingInBackground = ScheduledFlag()
+    let isSavingInBackground = ProcessFlag()
     /// What reports that an assignment that waits for that thread cannot be saved, by the key.
     let waitingReports = Locked<[String: @Sendable (SettingsError) -> Void]>([:])
-    let isRetryScheduled = ScheduledFlag()
+    let isRetryScheduled = ProcessFlag()
     /// The asynchronous operations that wait for other writers.
     let suspendedWrites = SuspendedOperations()
     /// Those that wait for the disk or the network.
@@ -265,12 +265,15 @@ extension SettingsEngine.State {
         guard !pendingWrites.isEmpty || held.isRestricting else { return VisibleChanges(changes: commit.changes) }
         var visible = VisibleChanges()
         let own = commit.origin == .local ? held.endCommit() : nil
-        let changes = commit.changes + (own?.reassigned ?? [])
+        // An equal value of another process is used as well, but ends no pending write.
+        let reassigned = own?.reassigned ?? commit.reassigned.filter { held.entries[$0.key] != nil }
+        let changes = commit.changes + reassigned
         for change in changes {
             let key = change.key
             if commit.origin == .external { held.noteChangeFromOutside(ofKey: key) }
             let old = value(forKey: key, over: change.old)
-            let ended = pendingWrites.end(key, with: commit.origin)
+            let isReassigned = own == nil && change.old == change.new
+            let ended = isReassigned ? nil : pendingWrites.end(key, with: commit.origin)
             if held.record(change, commit.origin, seen: old) || ended != nil { visible.isUnknown = true }
             if commit.origin == .external, ended != nil,
                 PendingWrites.change(ofKey: key, from: old, to: change.new) != nil
@@ -589,5 +592,22 @@ extension SettingsEngine {
             error.consequence = "the suite is finished, and these values are lost when the process ends"
         }
         return error
+    }
+
+    func saveAtExit(within limit: Duration) {
+        do {
+            try WaitLimit.run(for: limit) { try flush() }
+        } catch {
+            let count = state.withLock { $0.pendingWrites.count }
+            guard count > 0 else { return }
+            var cause = error
+            if error.isCaused(by: WaitLimitError.self) {
+                let path = FilePath(store.persistence.path ?? "the suite")
+                cause = SettingsError.lockBusy(path, after: CheckpointSchedule.timeoutAtEnd)
+            }
+            var failure = SettingsError.notSaved(count, because: cause)
+            failure.consequence = "the process exits, and these values are lost"
+            report(failure)
+        }
     }
 }

@@ -30,14 +30,14 @@ struct ValueHistory {
         }
         // Sets of this process, which need not be recorded, may have come between.
         if old != newest { (certainCount, isComplete) = (0, false) }
-        if let replacement, replacement.stored == old { insert(replacement.used, at: certainCount) }
+        if let replacement, replacement.stored == old { insertUsed(replacement.used) }
         insert(old, at: 0)
         (newest, replacement) = (new, nil)
     }
 
     /// Records that the key may have had any values since the last change.
     mutating func noteGap() {
-        if let used = replacement?.used { insert(used, at: certainCount) }
+        if let used = replacement?.used { insertUsed(used) }
         (certainCount, newest, isComplete, replacement) = (0, nil, false, nil)
     }
 
@@ -57,6 +57,11 @@ struct ValueHistory {
         self.replacement = replacement
     }
 
+    /// Adds a value that was used instead of the stored one, after the certain values, unless it is one of them.
+    private mutating func insertUsed(_ value: StoredValue) {
+        if !values.prefix(certainCount).contains(value) { insert(value, at: certainCount) }
+    }
+
     private mutating func insert(_ value: StoredValue, at index: Int) {
         var index = index
         if let known = values.firstIndex(of: value) {
@@ -69,11 +74,6 @@ struct ValueHistory {
         certainCount = min(certainCount + 1, Self.maximumCount)
     }
 
-    /// All values that may be used instead of an unusable one, newest first.
-    var all: [StoredValue?] {
-        [newest] + Array(values.prefix(certainCount)) + [replacement?.used] + Array(values.dropFirst(certainCount))
-    }
-
     /// A value that may be used instead of an unusable one.
     struct Candidate {
         var value: StoredValue
@@ -83,12 +83,19 @@ struct ValueHistory {
 
     /// The values that may be used instead of an unusable one, newest first: those before the last good copy, and those after it.
     ///
+    /// Values that are newer than the unusable one follow those before it: it may be in use while they are checked.
+    ///
     /// - Parameter stored: The unusable value.
     /// - Returns: The values; `nil` after the copy if neither it nor older values count.
     func candidates(insteadOf stored: StoredValue) -> (first: [Candidate], last: [Candidate]?) {
         let isNewest = newest == stored
-        var first = values.prefix(certainCount).map { Candidate(value: $0, isCertain: isNewest) }
-        if !isNewest, let newest { first.insert(Candidate(value: newest, isCertain: false), at: 0) }
+        var certain = values.prefix(certainCount)[...]
+        if !isNewest {
+            let newer = newest.map { [$0] + certain } ?? Array(certain)
+            let age = newer.firstIndex(of: stored) ?? 0
+            certain = newer[age...].drop { $0 == stored } + newer[..<age]
+        }
+        var first = certain.map { Candidate(value: $0, isCertain: isNewest) }
         if let replacement, replacement.stored == stored {
             first.append(Candidate(value: replacement.used, isCertain: true))
         }
@@ -392,6 +399,8 @@ extension SettingBox {
             engine.valueHealth.withLock { $0.noteReplacement(ofKey: name) }
             // The copy may lack it already.
             (engine.store as? any RecoveringStore)?.noteReplacement()
+            // Another process may have written it into the copy, after the default was used.
+            engine.afterTransaction { [engine] in engine.deliverLayerChanges(ofKeys: [name]) }
         }
         return reading
     }

@@ -26,8 +26,8 @@ final class LayerFiles: Sendable {
     private let system: SystemCalls
     private let loader: Locked<LayerLoader>
     private let state = Locked(State())
-    private let isLookScheduled = ScheduledFlag()
-    private let isSuiteLookScheduled = ScheduledFlag()
+    private let isLookScheduled = ProcessFlag()
+    private let isSuiteLookScheduled = ProcessFlag()
     /// The keys of the settings that have variables with names like those that name files, by the names.
     let owners = Locked<[String: String]>([:])
     /// The suites among the layers; set once, by the initializer.

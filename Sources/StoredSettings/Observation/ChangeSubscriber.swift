@@ -233,7 +233,8 @@ final class KnownValues: Sendable {
             for change in changes { state.values[change.key] = .some(change.new) }
             guard state.hasBegun else { return nil }
             var change = StoredValueChange(old: old, new: value(in: state), origin: commit.origin)
-            change.needsReading = commit.isLayered
+            // A value under an old key is used instead of an unusable one, too.
+            change.needsReading = commit.isLayered || changes.contains { $0.key != keys.current }
             return change
         }
     }

@@ -225,6 +225,9 @@ protocol RecoveringStore: SettingsStore {
 
     /// Receives that a value is used instead of a stored one, which the copy may lack.
     func noteReplacement()
+
+    /// Receives that its observer has values to save, also when the process exits.
+    func noteUnsavedWrites()
 }
 
 /// An observer with settings that know which values are usable.
@@ -242,12 +245,17 @@ protocol LastGoodObserver: StoreObserver {
 
     /// Whether the last good value of a key ends, because the settings of this process use the stored one, or it is secret.
     func uses(_ value: StoredValue?, forKey key: String) -> Bool
+
+    /// Saves the values that could not be saved yet, or reports that they are lost.
+    func saveAtExit(within limit: Duration)
 }
 
 extension LastGoodObserver {
     func isExaminationDue(forCheckpoint isForCheckpoint: Bool) -> Bool { false }
 
     func examineValues(forCheckpoint isForCheckpoint: Bool) {}
+
+    func saveAtExit(within limit: Duration) {}
 }
 
 /// The values of the last good copy.

@@ -43,6 +43,8 @@ public struct StoreCommit: Sendable, Hashable {
     public var origin: SettingChangeOrigin
     /// Whether the layers around the store have changed, and not the stored values.
     var isLayered = false
+    /// The stored values that another process has assigned again, as changes from each value to itself.
+    var reassigned: [StoreChange] = []
     /// The keys that may have had other values since the last commit.
     var gap: Gap?
 

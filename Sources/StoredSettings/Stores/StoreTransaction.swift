@@ -9,6 +9,8 @@ public struct StoreTransaction: Sendable {
     private var edits: [String: StoredValue?] = [:]
     /// The keys whose values are pending writes.
     private var flushed: Set<String> = []
+    /// Whether other processes have to see assignments that equal the stored values.
+    var isRecordingEqual = false
 
     /// Creates a transaction on the contents of a store.
     ///

@@ -56,12 +56,12 @@ package struct PerProcess<Object: AnyObject & Sendable>: ~Copyable, Sendable {
     }
 }
 
-/// Whether work is scheduled on a thread of this process.
+/// A flag of this process, which a forked child does not inherit: for example, whether work is scheduled on a thread.
 ///
-/// In a forked child, which has no such thread, the flag is not set until work is scheduled there. The accesses are relaxed: the
-/// lock of the state that the work reads after it has cleared the flag orders them. See Documentation/MemoryOrdering.md.
-package struct ScheduledFlag: ~Copyable, Sendable {
-    /// 0, or one more than the fork count of the process in which the work was scheduled.
+/// The accesses are relaxed: the lock of the state that the work reads after it has cleared the flag orders them. See
+/// Documentation/MemoryOrdering.md.
+package struct ProcessFlag: ~Copyable, Sendable {
+    /// 0, or one more than the fork count of the process that has set the flag.
     private let mark = Atomic(0)
 
     package init() {}
@@ -70,7 +70,7 @@ package struct ScheduledFlag: ~Copyable, Sendable {
 
     /// Sets the flag.
     ///
-    /// - Returns: Whether it was not set, so that the caller has to schedule the work.
+    /// - Returns: Whether it was not set, so that the caller has to do or to schedule the work.
     package func set() -> Bool {
         !isSet && mark.exchange(Forks.count + 1, ordering: .relaxed) != Forks.count + 1
     }

@@ -10,7 +10,7 @@ final class ReplicaSaver: Sendable {
     private static let delay = 0.5
 
     private let local: LocalReplica
-    private let isScheduled = ScheduledFlag()
+    private let isScheduled = ProcessFlag()
     private let isFailureReported = Atomic(false)
     /// The revision of the replica on the disk.
     private let savedRevision = Atomic<Int64>(-1)

@@ -84,9 +84,51 @@ struct ForkTests {
     }
 }
 
-@Suite("A process that exits inside a transaction")
+@Suite("A process that exits")
 struct ExitTests {
-    @Test("exits at once, stores nothing of the transaction, loses no earlier set, and leaves no lock")
+    @Test("saves an assignment in a task that waits for another writer, if that one continues")
+    func waiting() async throws {
+        try await withProbes(2) { probes, _ in
+            try await probes[1].expect("hold other 1", prints: "holding")
+            try await probes[0].expect("assignAndExit n 7", prints: "assigned")
+            try await probes[1].expect("continue")
+            try await probes[0].finish()
+            #expect(probes[0].errors == "")
+            try await probes[1].expect("get n", prints: "7")
+        }
+    }
+
+    @Test("reports an assignment in a task that it cannot save")
+    func lost() async throws {
+        try await withProbes(2) { probes, _ in
+            try await probes[1].expect("hold other 1", prints: "holding")
+            try await probes[0].expect("assignAndExit n 7", prints: "assigned")
+            try await probes[0].finish()
+            #expect(probes[0].errors.contains("The process exits, and these values are lost."))
+            try await probes[1].expect("continue")
+            try await probes[1].expect("get n", prints: "0")
+        }
+    }
+
+    @Test("ends in a forked child, while a thread of the parent sets")
+    func inChild() async throws {
+        try await withProbe { probe, _ in
+            try await probe.expect("forkAndExit n \(TestRun.count(quick: 100, exhaustive: 1_000))")
+        }
+    }
+
+    @Test("ends in the handler of a signal that has interrupted a set")
+    func inSignalHandler() async throws {
+        for _ in 0..<TestRun.count(quick: 3, exhaustive: 30) {
+            try await withProbe { probe, _ in
+                try await probe.expect("exitBySignal n", prints: "setting")
+                probe.signal(SIGTERM)
+                try await probe.finish()
+            }
+        }
+    }
+
+    @Test("inside a transaction exits at once, stores nothing of the transaction, loses no earlier set, and leaves no lock")
     func inside() async throws {
         try await withPlace { place in
             try await withProbes(2, at: place) { probes in

@@ -200,4 +200,89 @@ struct HeldValuesTests {
             await eventually("both changes are delivered") { seen.new == [1, 5] }
         }
     }
+
+    @Test("while an unusable value is checked, the value before it stays in use, and observers receive no other one")
+    func unusableBefore() async throws {
+        try await withPoolProcess(reporter) { process in
+            let seen = ObservedChanges(of: process.pool.$most)
+            try process.edit(#"{"least": 5, "most": 5000}"#)
+            #expect(process.pool.values == [5, 40])
+            try process.edit(#"{"least": 576, "most": 464}"#)
+            #expect(process.pool.values == [5, 40])
+            try process.edit(#"{"least": 576, "most": 3}"#)
+            #expect(process.pool.values == [5, 40])
+            #expect(seen.pairs.isEmpty)
+            try process.edit(#"{"least": 6, "most": 41}"#)
+            await eventually("the correction is delivered") { seen.pairs == [[40, 41]] }
+        }
+    }
+
+    @Test("a set or a removal that equals the unused stored value is used in every process", arguments: [30, nil])
+    func assignedAgain(value: Int?) async throws {
+        try await withPoolProcess(reporter) { process in
+            let other = PoolProcess(process.path, reporter)
+            let text = value == nil ? #"{"most": 0}"# : #"{"least": 30, "most": 3}"#
+            for process in [process, other] {
+                #expect(process.pool.values == [5, 40])
+                try process.edit(text)
+                process.store.lookAndWait()
+                #expect(process.pool.values == [5, 40])
+            }
+            let seen = ObservedChanges(of: process.pool.$least)
+            if let value { try await other.pool.$least.set(value) } else { try await other.pool.$least.reset() }
+            let expected = [value ?? 1, 40]
+            #expect(other.pool.values == expected)
+            #expect(process.pool.values == expected)
+            await eventually("the observer receives it") { seen.new == [value ?? 1] }
+            try await process.pool.$least.update { $0 += 1 }
+            #expect(other.pool.values == [expected[0] + 1, 40])
+            other.store.close()
+        }
+    }
+
+    @Test(
+        "an assignment that does not meet a requirement does not become the value that is used instead of an unusable one"
+    )
+    func rejected() async throws {
+        let pool = PoolSettings(.inMemory(reporter: reporter))
+        try await pool.suite.setStoredValue(5_000, forKey: "least")
+        #expect(pool.values == [1, 10])
+        pool.least = 500
+        #expect(reporter.errors.last?.code == .requirementNotMet)
+        try await pool.suite.setStoredValue(1, forKey: "other")
+        #expect(pool.values == [1, 10])
+        #expect(pool.$least.explain().value == 1)
+    }
+
+    @Test("a check sees the values of one moment of a file", arguments: 0..<6)
+    func replacedFile(validationsBefore: Int) async throws {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let path = directory + "/layer.json"
+            try path.writeLayer(#"{"a": 1, "b": 1}"#)
+            let suite = SettingsSuite.inMemory(sources: [.stored, .file(path)], reporter: reporter)
+            @Sendable func replace(_ number: Int) throws {
+                try path.replaceFile(with: "{\"a\": \(number), \"b\": \(number)}")
+                for files in suite.engine.layerFiles.withLock(\.self) { files.look() }
+            }
+            let countdown = Mutex<Int?>(nil)
+            // Replaces the file between the readings of the two values.
+            let a = Setting("a", default: 0, suite: suite) { _ in
+                let isDue = countdown.withLock { count in
+                    count = count.map { $0 - 1 }
+                    return count == -1
+                }
+                if isDue { try replace(3) }
+                return true
+            }
+            let b = Setting("b", default: 0, suite: suite)
+            let c = Setting("c", default: 0, suite: suite)
+            SettingsCatalog(a, b, c).require("a is b", a, b, c) { a, b, _ in a == b }
+            #expect(a.value == b.value)
+            try replace(2)
+            countdown.withLock { $0 = validationsBefore }
+            try await c.set(5)
+            #expect(c.value == 5)
+            #expect(reporter.errors.isEmpty)
+        }
+    }
 }

@@ -40,7 +40,7 @@ struct HotReadTests {
         setting.withLock { $0 = Setting(key, suite: suite) }
         for value in 2...4 {
             _ = setting.withLock(\.self)?.value
-            suite.engine.assign(.integer(Int128(value)), forKey: "n") { Issue.record($0) }
+            _ = suite.engine.assign(.integer(Int128(value)), forKey: "n") { Issue.record($0) }
         }
         _ = setting.withLock(\.self)?.value
         #expect(releases.load(ordering: .relaxed) > 0)

@@ -54,6 +54,53 @@ struct LastGoodHistoryTests {
         #expect(name.value == "B")
     }
 
+    @Test("after several unusable values, the last good value is still the newest one")
+    func severalUnusable() throws {
+        let suite = SettingsSuite.inMemory(reporter: RecordingReporter())
+        let number = Setting("number", default: 0, suite: suite)
+        for value in 1...3 { try number.set(value) }
+        for text in ["a", "b", "c"] {
+            try suite.setStoredValue(.string(text), forKey: "number")
+            #expect(number.value == 3)
+        }
+    }
+
+    @Test("an observer of a renamed setting receives the value under the old key while that of the new one is unusable")
+    func oldKeyBesideUnusable() throws {
+        let suite = SettingsSuite.inMemory(["old": 4], reporter: RecordingReporter())
+        let number = Setting("new", default: 0, suite: suite, traits: .renamed(from: "old"))
+        try suite.setStoredValue("unusable", forKey: "new")
+        let seen = ObservedChanges(of: number)
+        #expect(number.value == 4)
+        try suite.setStoredValue(9, forKey: "old")
+        #expect(number.value == 9)
+        try suite.setStoredValue(nil, forKey: "old")
+        #expect(number.value == 0)
+        #expect(seen.pairs == [[4, 9], [9, 0]])
+    }
+
+    @Test("an observer receives the last good value that the checkpoint of another process has written into the copy")
+    func copiedLater() async throws {
+        try await withStores { path, store, limit, other in
+            try await limit.set(23)
+            try store.checkpoint()
+            try await limit.suite.setStoredValue(200, forKey: "limit")
+            let later = Setting(
+                "limit",
+                default: 64,
+                suite: SettingsSuite(store: other, reporter: reporter),
+                in: 1...100
+            )
+            let seen = ObservedChanges(of: later)
+            // The copy does not count while the journal has a newer value.
+            #expect(later.value == 64)
+            try store.checkpoint()
+            other.lookAndWait()
+            #expect(later.value == 23)
+            await eventually("the observer receives it") { seen.pairs == [[64, 23]] }
+        }
+    }
+
     @Test("observers and streams that begin with an unusable value receive its correction", .deadlockLimit)
     func correction() async throws {
         try await withStores { path, store, limit, _ in

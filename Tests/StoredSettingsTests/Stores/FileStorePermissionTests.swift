@@ -289,7 +289,7 @@ struct FileStorePermissionTests {
             #expect(try (path + ".journal").filePermissions == 0o600)
             // Another process commits, or sets one key and has examined the path just before.
             if isSingleWrite {
-                stores[1].schedule.hasCommitted.store(true, ordering: .relaxed)
+                _ = stores[1].schedule.hasCommitted.set()
                 stores[1].state.withLock { $0.journal.notePlace() }
                 if try !stores[1].write("secret-4711", forKey: "a", mayWait: false) {
                     try stores[1].write("secret-4711", forKey: "a")

@@ -39,7 +39,7 @@ struct SingleWriteTests {
     private func store(_ path: String, _ system: SystemCalls = SystemCalls()) -> FileStore {
         let store = FileStore(path: FilePath(path), system: system, checkpointsInBackground: false)
         // Otherwise, a store without checkpoints in the background never takes the short path.
-        store.schedule.hasCommitted.store(true, ordering: .relaxed)
+        _ = store.schedule.hasCommitted.set()
         return store
     }
 

@@ -26,19 +26,19 @@ final class CheckpointSchedule: Sendable {
 
     /// Whether the store makes checkpoints in the background at all.
     let isActive: Bool
-    let isScheduled = ScheduledFlag()
-    let isRepairScheduled = ScheduledFlag()
-    let isLookScheduled = ScheduledFlag()
+    let isScheduled = ProcessFlag()
+    let isRepairScheduled = ProcessFlag()
+    let isLookScheduled = ProcessFlag()
     /// Whether a request for a notification of the next record is scheduled.
-    let isRequestScheduled = ScheduledFlag()
+    let isRequestScheduled = ProcessFlag()
     /// Whether any stream or observation needs the changes of other processes at once.
     let hasSubscribers = Atomic(false)
     /// Whether the lack of threads has been reported.
     let isShortageReported = Atomic(false)
     /// Whether a checkpoint is in progress because the journal has become long.
-    let isUrgent = ScheduledFlag()
+    let isUrgent = ProcessFlag()
     /// Whether this process has committed anything, and is therefore responsible for a checkpoint.
-    let hasCommitted = Atomic(false)
+    let hasCommitted = ProcessFlag()
 
     /// The failed checkpoints since the last successful one.
     private struct Failures {

@@ -34,7 +34,7 @@ struct Checkpoints {
         }
     }
 
-    fileprivate var observer: (any LastGoodObserver)? { store.peek { $0.observer } as? any LastGoodObserver }
+    var observer: (any LastGoodObserver)? { store.peek { $0.observer } as? any LastGoodObserver }
 
     /// The keys whose last good values the copy lacks: another process, which does not know them, has written it since.
     var unwrittenReplacements: Set<String> {
@@ -59,10 +59,7 @@ extension Checkpoints {
     ///   - isUrgent: Whether to start the checkpoint without waiting for a pause between sets.
     func schedule(isOwn: Bool, isUrgent: Bool = false) {
         guard schedule.isActive else { return }
-        if isOwn, !schedule.hasCommitted.load(ordering: .relaxed) {
-            schedule.hasCommitted.store(true, ordering: .relaxed)
-            OpenStores.add(store)
-        }
+        if isOwn, schedule.hasCommitted.set() { OpenStores.add(store) }
         if isUrgent, !schedule.isBackingOff { runSoon() }
         guard schedule.isScheduled.set() else { return }
         if !isOwn { OpenStores.add(store) }
@@ -135,7 +132,7 @@ extension Checkpoints {
         var error = file.writeError(error, consequence: consequence)
         // A process that has committed nothing may lack the permission to write a checkpoint. A malformed file and a changed
         // root were reported before.
-        guard schedule.hasCommitted.load(ordering: .relaxed), error.code != .suiteFinished else { return }
+        guard schedule.hasCommitted.isSet, error.code != .suiteFinished else { return }
         if (error.underlying as? SystemError)?.number == Errno.noSuchFileOrDirectory {
             // The directory is gone, with the journal.
             error.consequence =
@@ -171,7 +168,7 @@ extension Checkpoints {
     /// If it fails, the next process that opens the suite makes the checkpoint.
     func runAtEnd() {
         guard schedule.isActive else { return }
-        let hasCommitted = schedule.hasCommitted.load(ordering: .relaxed)
+        let hasCommitted = schedule.hasCommitted.isSet
         if !hasCommitted, !isCheckpointed, !isWriterRunning { return runNow() }
         let isOwnLeft = hasCommitted && !isCheckpointed
         if !isOwnLeft { observer?.examineValues(forCheckpoint: false) }

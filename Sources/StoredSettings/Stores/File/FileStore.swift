@@ -29,7 +29,7 @@ final class FileStore: LimitedStore, RecoveringStore {
     let timeouts: LockTimeouts
     /// The last good copy as it was read for an unusable value.
     let lastGoodCopy = Locked<SettingsFile.Reading?>(nil)
-    private let isClosing = ScheduledFlag()
+    private let isClosing = ProcessFlag()
     /// The number of forks when the store was created.
     private let forks = Forks.count
     /// The stores that the current thread is closing.
@@ -216,7 +216,7 @@ extension FileStore {
                 let result = try body(&transaction)
                 // A value that equals the one in memory may differ from the stored one.
                 let isKnown =
-                    unknown == nil
+                    unknown == nil && !transaction.isRecordingEqual
                     && (!transaction.hasEqualEdits || peek { $0.version == version && $0.isFileUnchanged })
                 // The transaction's reference to the contents is released before they change, which avoids a copy.
                 let changes = (consume transaction).storedAsJSON(includingEqual: !isKnown)
@@ -432,32 +432,65 @@ extension FileStore {
 
 // MARK: - Open stores
 
-/// The stores that may need a checkpoint when the process exits.
+/// The stores that this process has used, which may have values to save or need a checkpoint when it exits.
 enum OpenStores {
     private static let stores = Locked(WeakTable<ObjectIdentifier, FileStore>())
+    /// Whether there is any; not in a forked child that has used none itself.
+    private static let isUsed = ProcessFlag()
+    private static let isFinished = ProcessFlag()
 
-    private static let isWatchingExit = SystemCalls.atExit { OpenStores.checkpointAll() }
+    private static let isWatchingExit = SystemCalls.atExit { OpenStores.finishAll() }
 
     static func add(_ store: FileStore) {
         _ = isWatchingExit
+        _ = isUsed.set()
         let others = stores.withLock { $0.insert(store, forKey: ObjectIdentifier(store)) }
         // Released outside the lock: the end of a store takes locks.
         _ = consume others
     }
 
-    private static func checkpointAll() {
-        let deadline = ContinuousClock.now + CheckpointSchedule.timeoutAtEnd
-        for store in stores.withLock(\.objects) { store.checkpointAtExit(until: deadline) }
+    /// How long the end of the process waits at most.
+    ///
+    /// That is longer than the largest file takes.
+    private static let timeout = Duration.seconds(10)
+
+    /// Saves what is left, on another thread, for which this one waits.
+    ///
+    /// The current thread may hold any lock, if it was interrupted by a signal whose handler has called `exit`. In a forked child, a
+    /// lock may belong to a thread that does not exist.
+    private static func finishAll() {
+        guard isUsed.isSet else { return }
+        // The body of a transaction that has called `exit` never returns.
+        let mayWait = TransactionScope.current == nil
+        let signal = ThreadSignal()
+        let end = SuspendingClock.now + timeout
+        do {
+            try BackgroundThread.start(SystemCalls()) {
+                let deadline = ContinuousClock.now + CheckpointSchedule.timeoutAtEnd
+                for store in stores.withLock(\.objects) { store.finishAtExit(until: deadline, mayWait: mayWait) }
+                _ = isFinished.set()
+                signal.signal()
+            }
+        } catch {
+            // The next process that opens a suite makes the checkpoint.
+            return
+        }
+        signal.withLock {
+            while !isFinished.isSet, .now < end { signal.wait(until: end) }
+        }
     }
 }
 
 extension FileStore {
-    /// Makes a last checkpoint, unless a commit is in progress: its body may have called `exit`, and would never return.
+    func noteUnsavedWrites() { OpenStores.add(self) }
+
+    /// Saves what is left when the process exits, and makes a last checkpoint, unless a commit is in progress.
     ///
-    /// A checkpoint of another thread is waited for.
-    fileprivate func checkpointAtExit(until deadline: ContinuousClock.Instant) {
-        // In a forked child, the thread that has the lock may not exist.
-        let mayWait = TransactionScope.current == nil && forks == Forks.count
+    /// A commit and a checkpoint of another thread are waited for.
+    fileprivate func finishAtExit(until deadline: ContinuousClock.Instant, mayWait: Bool) {
+        // In a forked child, a thread that has a lock of this store may not exist.
+        guard forks == Forks.count || schedule.hasCommitted.isSet else { return }
+        if mayWait { checkpoints.observer?.saveAtExit(within: deadline - .now) }
         do {
             try WaitLimit.run(for: mayWait ? deadline - .now : .zero) { try WaitLimit.withLock(writer) { _ in } }
         } catch {
@@ -570,7 +603,7 @@ extension FileStore {
 extension FileStoreState {
     /// The journal, if a record could be appended to it without any preparation.
     fileprivate var journalForRecords: Journal? {
-        guard schedule.hasCommitted.load(ordering: .relaxed), let journal = journal.journal, journal.isWritable,
+        guard schedule.hasCommitted.isSet, let journal = journal.journal, journal.isWritable,
             !journal.isInherited, journal.isAlive,
             journal.lock.hasToken || journal.file.isOpen
         else { return nil }

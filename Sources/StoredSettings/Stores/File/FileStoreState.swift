@@ -124,8 +124,9 @@ extension FileStoreState {
         resultingIn contents: [String: StoredValue]? = nil,
         gap: StoreCommit.Gap? = nil
     ) {
+        let reassigned = origin == .external ? changes.filter { $0.old == $0.new } : []
         let changes = changes.allSatisfy { $0.old != $0.new } ? changes : changes.filter { $0.old != $0.new }
-        guard !changes.isEmpty || origin == .local || (gap != nil && isOpened) else { return }
+        guard !changes.isEmpty || !reassigned.isEmpty || origin == .local || (gap != nil && isOpened) else { return }
         if let contents {
             self.contents = StoreContents(contents)
         } else {
@@ -135,7 +136,7 @@ extension FileStoreState {
         if let observer {
             effects.observers.append(observer)
             var commit = StoreCommit(changes: changes, origin: origin)
-            commit.gap = gap
+            (commit.gap, commit.reassigned) = (gap, reassigned)
             effects.deliveries.append(observer.record(commit))
         }
     }
@@ -454,18 +455,10 @@ extension FileStoreState {
 
     /// Applies a record of another process.
     private mutating func apply(_ record: JournalRecord) {
-        var changes: [StoreChange] = []
-        for (key, value) in record.values {
-            // Newer than the value that is still to be carried over from the previous journal.
-            journal.stranded?.values.removeValue(forKey: key)
-            let old = contents[key]
-            if old == value {
-                noteRecord(of: key, over: old, end: UInt32(record.end))
-            } else {
-                changes.append(StoreChange(key: key, old: old, new: value))
-            }
-        }
-        changes.sort { $0.key < $1.key }
+        let changes = record.values.keys.sorted()
+            .map { StoreChange(key: $0, old: contents[$0], new: record.values[$0] ?? nil) }
+        // Newer than the values that are still to be carried over from the previous journal.
+        for change in changes { journal.stranded?.values.removeValue(forKey: change.key) }
         let gap = record.hasOmitted ? record.values.keys.first.map(StoreCommit.Gap.key) : nil
         apply(changes, end: UInt32(record.end), .external, gap: gap)
     }

@@ -426,7 +426,7 @@ struct JournalLocker {
         // A lock that this process shares with its parent after a fork excludes no process, and must not be released
         // here.
         let isUsable = known?.isWritable == true && known?.isInherited == false && !mustOpen
-        if let known, isUsable, store.schedule.hasCommitted.load(ordering: .relaxed) { return known }
+        if let known, isUsable, store.schedule.hasCommitted.isSet { return known }
         // What follows accesses the disk, and may read the file.
         try WaitLimit.check()
         let path = try file.journalPath()

@@ -158,7 +158,7 @@ struct LostJournalTests {
             try makeStore(path).commit { $0["k"] = 2 }
             store.look()
             // The process has not examined the path again.
-            late.schedule.hasCommitted.store(true, ordering: .relaxed)
+            _ = late.schedule.hasCommitted.set()
             try await eventually("the record is appended before the path is to be examined") {
                 late.state.withLock { $0.journal.notePlace() }
                 return try late.write(1, forKey: "k", mayWait: false)
