@@ -164,6 +164,13 @@ extension Command {
         Foundation.exit(0)
     }
 
+    /// Blocks all signals in this thread, and in those that it starts.
+    func blockSignals() {
+        var signals = sigset_t()
+        sigfillset(&signals)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+
     /// Drops root privileges.
     func become(user: Int, memberOf groups: [Int]) throws {
         let groups = groups.map { gid_t($0) }

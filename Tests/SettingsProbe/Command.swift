@@ -100,6 +100,8 @@ enum Command: String {
     case mountOver
     /// `standard`: makes the suite the standard one; answers the value of `port` and its source.
     case standard
+    /// `blockSignals`: blocks all signals, as a program that waits for them.
+    case blockSignals
     /// `memory`: uses in-memory suites in every supported way.
     case memory
     /// `cycle COUNT`: opens, uses and closes COUNT suites; answers the resources that the process holds afterward.
@@ -162,6 +164,7 @@ enum Command: String {
         case .changeRoot: try changeRoot(to: arguments.paths[0])
         case .mountOver: try mount(arguments.paths[1], over: arguments.paths[0])
         case .standard: return try standard(suite)
+        case .blockSignals: blockSignals()
         case .memory: try useInMemorySuites()
         case .migrate: try migrate(suite, arguments)
         case .compare, .cycle, .assignAndExit: break

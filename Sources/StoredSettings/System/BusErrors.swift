@@ -54,6 +54,7 @@ enum BusErrors {
     private static let replacements = Atomic(0)
 
     static func watch(_ page: UnsafeMutableRawPointer, _ length: Int = SharedPage.size) {
+        unblock()
         let start = UInt(bitPattern: page)
         mappings.withLock { mappings in
             let entry = mappings.unused.popLast() ?? newEntry()
@@ -79,6 +80,17 @@ enum BusErrors {
         entry.initialize(to: Entry(next: next))
         newest.store(entry, ordering: .releasing)
         return entry
+    }
+
+    /// Unblocks the signal in the current thread, and in the threads that it starts from now on.
+    ///
+    /// A program that receives its signals with `sigwait` blocks all of them before it starts threads. A fault whose signal is blocked
+    /// ends the process.
+    private static func unblock() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGBUS)
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     }
 
     private static func install() {

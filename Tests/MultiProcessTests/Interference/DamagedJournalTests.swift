@@ -50,6 +50,19 @@ struct DamagedJournalTests {
         }
     }
 
+    @Test("a program that blocks all signals survives the truncation of its journal")
+    func blockedSignals() async throws {
+        try await withProbe { probe, place in
+            try await probe.expect("blockSignals")
+            try await probe.expect("set n 7")
+            try await probe.expect("checkpoint")
+            #expect(truncate(place.path + ".journal", 0) == 0)
+            try await probe.expect("get n", prints: "7")
+            try await probe.expect("set n 8")
+            try await probe.expect("get n", prints: "8")
+        }
+    }
+
     /// Sets other keys in the processes that still have the old journal.
     private func setOthers(_ probes: [Probe]) async throws {
         try await probes[0].expect("set k 4")

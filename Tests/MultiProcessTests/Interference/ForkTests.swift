@@ -128,7 +128,7 @@ struct ExitTests {
         }
     }
 
-    @Test("inside a transaction exits at once, stores nothing of the transaction, loses no earlier set, and leaves no lock")
+    @Test("inside a transaction stores nothing of it, loses no earlier set, and leaves no lock")
     func inside() async throws {
         try await withPlace { place in
             try await withProbes(2, at: place) { probes in

@@ -23,6 +23,32 @@ struct SharedGroupTests {
     }
 
     @Test(
+        "a member reports nothing about a last good copy from before the suite was shared",
+        .enabled(if: geteuid() == 0, "only root can change its user")
+    )
+    func copyFromBefore() async throws {
+        try await withTemporaryDirectory { directory in
+            #expect(chown(directory, Self.owner, Self.group) == 0 && chmod(directory, 0o2770) == 0)
+            let path = directory + "/settings.json"
+            try await withProbes(2, at: .file(path)) { probes in
+                try await probes[0].expect("become \(Self.owner) \(Self.group)")
+                try await probes[1].expect("become \(Self.member) \(Self.group)")
+                try await probes[0].expect("set n 1")
+                try await probes[0].expect("checkpoint")
+                #expect(chmod(path, 0o660) == 0)
+                try await probes[0].expect("checkpoint")
+                #expect(try status(of: path + ".last-good").st_mode & 0o777 == 0o600)
+                try await probes[1].expect("set n 2")
+                try await probes[1].expect("checkpoint")
+                for probe in probes {
+                    try await probe.expect("get n", prints: "2")
+                    #expect(probe.errors == "")
+                }
+            }
+        }
+    }
+
+    @Test(
         "a member that may no longer write to the settings file does not exclude the owner",
         .enabled(if: geteuid() == 0, "only root can change its user"),
         arguments: [false, true]

@@ -131,8 +131,14 @@ package struct LastGoodCopy {
 
     /// Removes permissions that the settings file does not have from the copy.
     func narrowPermissions(to model: FileStatus) throws {
-        guard let copy = try directory.openSibling(name, OpenFlags.readOnly) else { return }
-        _ = try system.narrowPermissions(of: copy, to: model)
+        do {
+            guard let copy = try directory.openSibling(name, OpenFlags.readOnly) else { return }
+            _ = try system.narrowPermissions(of: copy, to: model)
+        } catch let error as SystemError where error.number == Errno.permissionDenied {
+            // A member of the group that shares the settings file may not open a copy from before.
+            let status = try system.linkStatus(at: name, in: directory.handle)
+            if let status, status.narrowed(to: model).permissions != status.permissions { throw error }
+        }
     }
 
     /// Whether the name is free, or the file is a copy that this library has written.
