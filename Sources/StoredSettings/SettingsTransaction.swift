@@ -63,7 +63,10 @@ extension SettingsTransaction {
     public func value<Value>(of setting: Setting<Value>) throws -> Value {
         try check(setting)
         guard let stored = setting.box.key.storedKeys.value(usedValue) else {
-            return setting.box.fallbackReading(isReported: false, hasStoredValue: false, isForChange: true).value
+            // All values of a source are those at the start of the transaction.
+            let snapshot = setting.suite.layers.isLike(suite.layers) ? layers : nil
+            return setting.box
+                .fallbackReading(isReported: false, hasStoredValue: false, isForChange: true, in: snapshot).value
         }
         do {
             return try setting.box.decode(stored)

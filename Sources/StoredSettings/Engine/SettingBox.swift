@@ -230,8 +230,15 @@ extension SettingBox {
         }
     }
 
-    func fallbackReading(isReported: Bool, hasStoredValue: Bool, isForChange: Bool = false) -> Reading {
-        if layers != nil, let base = isForChange ? baseReadingForChange : baseReading(isReported: isReported) {
+    func fallbackReading(
+        isReported: Bool,
+        hasStoredValue: Bool,
+        isForChange: Bool = false,
+        in snapshot: LayerSnapshot? = nil
+    ) -> Reading {
+        if layers != nil,
+            let base = isForChange ? baseReadingForChange(in: snapshot) : baseReading(isReported: isReported)
+        {
             if isReported, !hasStoredValue { noteUsable(nil) }
             return base
         }
@@ -445,9 +452,9 @@ extension SettingBox {
     /// The same without secrets, for a change: no secret is copied into the store.
     ///
     /// Reads no secret file, because a change has the locks that other writers wait for.
-    private var baseReadingForChange: Reading? {
+    private func baseReadingForChange(in snapshot: LayerSnapshot?) -> Reading? {
         guard let layers else { return nil }
-        let snapshot = layers.snapshot
+        let snapshot = snapshot ?? layers.snapshot
         let known = layerCaches?.bases.readings(in: snapshot)
         let readings = known ?? layers.bases.flatMap { self.readings(of: $0, snapshot, nil) }
         return usedReading(in: readings.filter { $0.layer != .secretFile })

@@ -28,6 +28,7 @@ extension SettingsError {
                 switch error.number {
                 case Errno.permissionDenied: "allow this user to read the file, and to enter its directory"
                 case Errno.isDirectory: SettingsFile.remedyForDirectory
+                case _ where error.isTransient: "close files or free memory; it is then read again automatically"
                 default: "use a regular file with a text of at most 1 MiB that this user may read"
                 }
             problem = SettingsError(

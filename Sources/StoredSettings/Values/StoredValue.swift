@@ -71,7 +71,7 @@ extension StoredValue {
     static let lastGoodKey = "$lastGood"
 
     /// The keys that no value can have.
-    static let reservedKeys: Set<String> = [schemaKey, lastGoodKey]
+    package static let reservedKeys: Set<String> = [schemaKey, lastGoodKey]
 
     /// Throws ``SettingsError`` if the key is reserved, or the value is nested too deeply to be stored.
     package func checkStorable(forKey key: String) throws {

@@ -110,7 +110,7 @@ extension CommandInvocation {
             throw CommandFailure(CommandExit.data, "\(place): \(error.problem). Nothing is changed. Correct the file.")
         }
         let suites = settings.suites
-        guard suites.count > 1 else { return suites.map { ($0, object.withoutSchema) } }
+        guard suites.count > 1 else { return suites.map { ($0, object.withoutReserved) } }
         let suitesByName = Dictionary(uniqueKeysWithValues: zip(settings.suiteNames, suites))
         return try object.sorted { $0.key < $1.key }
             .map { name, value in
@@ -121,7 +121,7 @@ extension CommandInvocation {
                         "\(file): '\(name)' is no object with the values of a suite. Nothing is changed. Use \(names)."
                     )
                 }
-                return (suite, values.withoutSchema)
+                return (suite, values.withoutReserved)
             }
     }
 
@@ -224,8 +224,8 @@ extension SettingsEdits {
 }
 
 extension [String: StoredValue] {
-    /// The members except for the name of the schema, which is for editors.
-    fileprivate var withoutSchema: Self { filter { $0.key != StoredValue.schemaKey } }
+    /// The members except for those that are no settings: the name of the schema, and the last good values of a copy.
+    fileprivate var withoutReserved: Self { filter { !StoredValue.reservedKeys.contains($0.key) } }
 }
 
 extension SettingsError {

@@ -33,6 +33,14 @@ struct TransferCommandTests {
         #expect(other.suite.snapshot() == values)
     }
 
+    @Test("import accepts a last good copy, and the name of a schema")
+    func reservedMembers() async {
+        let harness = CommandHarness()
+        let text = #"{"$lastGood": {"port": 1}, "$schema": "x", "port": 81}"#
+        #expect(await harness.with(input: text).run("import", "-") == .init(code: 0, output: "", errors: ""))
+        #expect(harness.suite.snapshot() == ["port": 81])
+    }
+
     @Test("import stores all values in one transaction, or none, and reports every problem with its place")
     func importing() async throws {
         try await withTemporaryDirectory { directory in

@@ -25,6 +25,25 @@ struct ConsistentReadTests {
         #expect(text.setting.value == "four")
     }
 
+    @Test("a transaction reads the values of a file at its start")
+    func transaction() async throws {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let path = directory + "/base.json"
+            try path.writeLayer(#"{"a": 1, "b": 1}"#)
+            let suite = SettingsSuite.inMemory(sources: [.stored, .file(path)])
+            let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
+            #expect(a.value == b.value)
+            let values = try await suite.transaction { settings in
+                let first = settings[a]
+                try path.replaceFile(with: #"{"a": 2, "b": 2}"#)
+                for files in suite.engine.layerFiles.withLock(\.self) { files.look() }
+                return [first, settings[b]]
+            }
+            #expect(values == [1, 1])
+            #expect([a.value, b.value] == [2, 2])
+        }
+    }
+
     @Test("neither does a first read, which determines the value in use until a restart")
     func startValue() throws {
         let level = try LayeredLevel(1, unusable: 99, traits: .requiresRestart)
