@@ -66,10 +66,10 @@ public struct AnySetting: Sendable {
     public var choices: [String]? { base.choices }
 
     /// The text of the default; `nil` when it is `nil`, or has no stored form.
-    public var defaultText: String? { text(of: CurrentValue(value: base.defaultStoredValue)) }
+    public var defaultText: String? { redactedText(of: CurrentValue(value: base.defaultStoredValue)) }
 
     /// The text of the value; `nil` when it is `nil`, or has no stored form.
-    public var text: String? { text(of: base.current) }
+    public var text: String? { redactedText(of: base.current) }
 
     /// The layer that the value comes from.
     public var layer: SettingsLayer { base.summary.layer }
@@ -149,12 +149,12 @@ public struct AnySetting: Sendable {
                     current = base.current
                     return current.value != last.value
                 },
-                current: { text(of: current) }
+                current: { redactedText(of: current) }
             )
         }
     }
 
-    package func text(of current: CurrentValue) -> String? {
+    package func redactedText(of current: CurrentValue) -> String? {
         // A stored null is the `nil` of an optional type.
         guard let value = current.value, value != .null else { return nil }
         return isSecret || current.isFromSecretFile ? SettingTraits.redactedText : base.text(of: base.written(value))
@@ -168,7 +168,7 @@ extension AnySetting {
     ///
     /// A secret is the string `••••`.
     public var value: StoredValue? {
-        let value = shownValue(base.current)
+        let value = redactedValue(base.current)
         return value == .null ? nil : value
     }
 
@@ -178,10 +178,10 @@ extension AnySetting {
         return [
             "key": .string(key),
             "suite": .string(suite.name),
-            "value": shownValue(current),
-            "text": text(of: current).map(StoredValue.string) ?? .null,
+            "value": redactedValue(current),
+            "text": redactedText(of: current).map(StoredValue.string) ?? .null,
             "layer": .string(layer.description),
-            "default": shownValue(CurrentValue(value: base.defaultStoredValue)),
+            "default": redactedValue(CurrentValue(value: base.defaultStoredValue)),
             "type": .string(typeName),
             "help": .string(help.summary),
             "valid": validValues.map(StoredValue.string) ?? .null,
@@ -194,7 +194,7 @@ extension AnySetting {
     }
 
     /// A value for output that contains no secrets.
-    package func shownValue(_ current: CurrentValue) -> StoredValue {
+    package func redactedValue(_ current: CurrentValue) -> StoredValue {
         guard let value = current.value else { return .null }
         return isSecret || current.isFromSecretFile ? .string(SettingTraits.redactedText) : value
     }

@@ -56,7 +56,7 @@ extension Setting {
         problem = problem ?? engine.requirementErrors(for: [key]).first
         problem = problem ?? engine.store.problem.map { box.naming($0, as: .readFailed) }
         problem = problem ?? suite.layers?.snapshot.problems.first
-        let hidesStore = overrides.used() != nil || candidates.first?.layer == .lastGood
+        let hidesStore = overrides.firstUsable() != nil || candidates.first?.layer == .lastGood
         candidates.append(Candidate(layer: .default, value: defaultValue))
         let (used, shadowed) = (candidates[0], candidates.dropFirst())
         return SettingExplanation(
@@ -69,7 +69,7 @@ extension Setting {
             problem: problem,
             isRestartPending: box.startValue?.differs(from: box.encoded(used.value) ?? box.storedValue) ?? false,
             hidesStore: hidesStore,
-            text: text(of: used),
+            text: redactedText(of: used),
             shadowedText: shadowed.map { ", over \(phrase($0))" }.joined()
         )
     }
@@ -94,13 +94,13 @@ extension Setting {
 
 extension Setting {
     private func phrase(_ candidate: Candidate) -> String {
-        let text = text(of: candidate)
+        let text = redactedText(of: candidate)
         if let source = candidate.source { return "\(text) given by \(source)" }
         return candidate.layer == .store ? "the stored \(text)" : "the \(candidate.layer) \(text)"
     }
 
     /// A value as text: its stored form, in which the elements of sets are sorted, or `••••` for a secret.
-    private func text(of candidate: Candidate) -> String {
+    private func redactedText(of candidate: Candidate) -> String {
         let text: String
         do {
             guard let stored = try box.conversion.encode(candidate.value) else { return "nil" }

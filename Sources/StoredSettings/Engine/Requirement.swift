@@ -254,9 +254,9 @@ extension SettingBox {
     /// Where the value comes from that the setting has for a stored one; `nil` if it is the stored one.
     func origin(over stored: StoredValue?) -> String? {
         // Without the line in a file, which would have to be read: other writers may wait.
-        if let override = quietOverrideReadings.used()?.reading { return "given by \(override.source)" }
+        if let override = quietOverrideReadings.firstUsable()?.reading { return "given by \(override.source)" }
         guard stored == nil else { return nil }
-        return quietBaseReadings.used().map { "given by \($0.reading.source)" } ?? "the default"
+        return quietBaseReadings.firstUsable().map { "given by \($0.reading.source)" } ?? "the default"
     }
 
     /// Finds the last good value if the stored one is unusable, and reports nothing.

@@ -461,7 +461,7 @@ extension SettingBox {
     }
 
     private func usedReading(in readings: [LayerReading<Value>]) -> Reading? {
-        readings.used()
+        readings.firstUsable()
             .map { reading, value in
                 Reading(value: value, stored: reading.stored, isFromSecretFile: reading.layer == .secretFile)
             }
@@ -570,7 +570,7 @@ extension SettingBox {
 
     /// The layer that is used instead of an unusable stored value.
     var phraseOfNextLayer: String {
-        guard layers != nil, let base = quietBaseReadings.used()?.reading else { return "the default" }
+        guard layers != nil, let base = quietBaseReadings.firstUsable()?.reading else { return "the default" }
         return "the value of \(base.source)"
     }
 }

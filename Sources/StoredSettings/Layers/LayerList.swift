@@ -110,7 +110,7 @@ extension Sequence {
     }
 
     /// Returns the reading that is used, and its value.
-    func used<Value>() -> (reading: LayerReading<Value>, value: Value)? where Element == LayerReading<Value> {
+    func firstUsable<Value>() -> (reading: LayerReading<Value>, value: Value)? where Element == LayerReading<Value> {
         for reading in self {
             if case .success(let value) = reading.result { return (reading, value) }
         }

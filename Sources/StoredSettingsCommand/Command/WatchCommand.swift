@@ -91,7 +91,7 @@ private struct SuiteWatcher: Sendable {
 
     private func line(_ setting: AnySetting, _ current: CurrentValue) -> String {
         if isJSON {
-            let object: StoredValue = ["key": .string(setting.key), "value": setting.shownValue(current)]
+            let object: StoredValue = ["key": .string(setting.key), "value": setting.redactedValue(current)]
             return console.isOutputTerminal ? TerminalText.escapedJSON(object.jsonText) : object.jsonText
         }
         let isHidden = setting.isSecret || current.isFromSecretFile

@@ -151,7 +151,7 @@ extension Examination {
     private mutating func examineRecords(of journal: Journal, _ path: FilePath) throws -> String {
         for _ in 0..<3 {
             guard let (epoch, position) = journal.current else { continue }
-            let reading = try journal.records(
+            let reading = try journal.validRecords(
                 from: epoch.checkpointed,
                 to: position.end,
                 epoch: epoch.epoch,

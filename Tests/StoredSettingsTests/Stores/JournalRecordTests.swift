@@ -31,7 +31,7 @@ struct JournalRecordTests {
     }
 
     private func read(_ bytes: [UInt8], at start: Int = 0) -> JournalRecord? {
-        bytes.withUnsafeBytes { RecordText($0, at: start, epoch: Self.epoch, salt: 0)?.record }
+        bytes.withUnsafeBytes { ValidRecord($0, at: start, epoch: Self.epoch, salt: 0)?.record }
     }
 
     @Test("a record that would be too long is refused, and changes that were committed before take several records")
@@ -42,13 +42,13 @@ struct JournalRecordTests {
         expectError(.unstorable) {
             _ = try JournalRecord.bytes(of: changes, epoch: Self.epoch, salt: 1, longest: whole.count - 1)
         }
-        let parts = try JournalRecord.records(of: changes, epoch: Self.epoch, salt: 1, longest: 64)
+        let parts = try JournalRecord.bytesOfRecords(of: changes, epoch: Self.epoch, salt: 1, longest: 64)
         var values: [String: StoredValue?] = [:]
         var ends: [Int] = []
         while (ends.last ?? 0) < parts.count {
             let last = ends.last ?? 0
             let record = try #require(
-                parts.withUnsafeBytes { RecordText($0, at: last, epoch: Self.epoch, salt: 1)?.record }
+                parts.withUnsafeBytes { ValidRecord($0, at: last, epoch: Self.epoch, salt: 1)?.record }
             )
             #expect(record.end - last <= 64)
             values.merge(record.values) { $1 }
@@ -57,7 +57,7 @@ struct JournalRecordTests {
         #expect(ends.count > 2)
         #expect(values.count == 10 && changes.allSatisfy { values[$0.key] == $0.new })
         expectError(.unstorable) {
-            _ = try JournalRecord.records(of: changes, epoch: Self.epoch, salt: 1, longest: 16)
+            _ = try JournalRecord.bytesOfRecords(of: changes, epoch: Self.epoch, salt: 1, longest: 16)
         }
         #expect(SettingsError.recordTooLong(JournalRecord.longest).fact.contains("64 MiB"))
     }

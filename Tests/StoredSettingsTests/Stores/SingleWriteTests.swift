@@ -29,7 +29,7 @@ struct SingleWriteTests {
             for value in Self.values {
                 let change = StoreChange(key: key, old: nil, new: value?.storedAsJSON)
                 let bytes = try JournalRecord.bytes(of: [change], epoch: 3, salt: 5)
-                let record = bytes.withUnsafeBytes { RecordText($0, at: 0, epoch: 3, salt: 5)?.record }
+                let record = bytes.withUnsafeBytes { ValidRecord($0, at: 0, epoch: 3, salt: 5)?.record }
                 #expect(record?.values == [key: change.new], "\(key) \(String(describing: value))")
                 #expect(record?.end == bytes.count)
             }

@@ -384,7 +384,7 @@ extension FileStoreState {
     private mutating func takeRest(of current: Journal) {
         let (position, salt) = (journal.position, journal.salt)
         do {
-            let rest = try current.records(from: position.end, to: nil, epoch: position.epoch, salt: salt)
+            let rest = try current.validRecords(from: position.end, to: nil, epoch: position.epoch, salt: salt)
             for record in rest.records { apply(record) }
             journal.position.end = rest.end
             journal.unreadable = nil
@@ -398,7 +398,7 @@ extension FileStoreState {
     /// - Returns: Whether the position has advanced.
     private mutating func takeRecords(of current: Journal, to published: JournalPosition) throws -> Bool {
         let (position, salt) = (journal.position, journal.salt)
-        let reading = try current.records(
+        let reading = try current.validRecords(
             from: position.end,
             to: published.end,
             epoch: position.epoch,
@@ -624,7 +624,7 @@ extension FileStoreState {
                 journaled[key] != nil && values[key] == nil
             }
             let (position, salt) = (stranded.lost.position, stranded.lost.salt)
-            for record in try old.records(from: position.end, to: nil, epoch: position.epoch, salt: salt).records {
+            for record in try old.validRecords(from: position.end, to: nil, epoch: position.epoch, salt: salt).records {
                 for (key, value) in record.values where !isOverwritten(key) {
                     stranded.values.updateValue(value, forKey: key)
                 }
@@ -649,7 +649,7 @@ extension FileStoreState {
         guard !values.isEmpty else { return }
         let changes = values.map { StoreChange(key: $0.key, old: contents[$0.key], new: $0.value) }
             .sorted { $0.key < $1.key }
-        let record = try JournalRecord.records(of: changes, epoch: journal.position.epoch, salt: journal.salt)
+        let record = try JournalRecord.bytesOfRecords(of: changes, epoch: journal.position.epoch, salt: journal.salt)
         journal.position = try current.append(record, after: journal.position)
         // Most of the values are already visible, because this process has had them in memory.
         for change in changes {

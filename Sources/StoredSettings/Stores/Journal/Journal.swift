@@ -496,7 +496,7 @@ extension Journal {
         let newest = known.reduce(JournalPosition(epoch: 0, end: 0)) { $1.isAfter($0) ? $1 : $0 }
         let number = JournalPosition.epoch(after: newest.epoch)
         let salt = UInt64.random(in: 1 ... .max)
-        let record = changes.isEmpty ? [] : try JournalRecord.records(of: changes, epoch: number, salt: salt)
+        let record = changes.isEmpty ? [] : try JournalRecord.bytesOfRecords(of: changes, epoch: number, salt: salt)
         let end = try end(of: record.count, from: start)
         if !record.isEmpty {
             try system.write(record, to: file, at: Int(start))
@@ -651,7 +651,7 @@ extension Journal {
     ///   - isOmittingReplaced: Whether a record may be omitted if the next one sets the same key.
     /// - Returns: The valid records before the first invalid one.
     /// - Throws: ``SystemError`` if they cannot be read.
-    package func records(
+    package func validRecords(
         from start: UInt32,
         to end: UInt32?,
         epoch: UInt32,
@@ -666,10 +666,10 @@ extension Journal {
             let part = Int(reading.end)..<min(Int(reading.end) + length, size)
             let bytes = try system.contents(of: file, in: part)
             let wholeLength = bytes.withUnsafeBytes { bytes in
-                var following = RecordText(bytes, at: 0, epoch: epoch, salt: salt)
+                var following = ValidRecord(bytes, at: 0, epoch: epoch, salt: salt)
                 var hasOmitted = false
                 while let text = following {
-                    following = RecordText(bytes, at: text.end, epoch: epoch, salt: salt)
+                    following = ValidRecord(bytes, at: text.end, epoch: epoch, salt: salt)
                     if isOmittingReplaced, let following, text.isReplaced(by: following) {
                         hasOmitted = true
                         continue
@@ -719,7 +719,7 @@ extension Journal {
         else {
             return nil
         }
-        let reading = try records(from: known.checkpointed, to: position.end, epoch: epoch.epoch, salt: epoch.salt)
+        let reading = try validRecords(from: known.checkpointed, to: position.end, epoch: epoch.epoch, salt: epoch.salt)
         guard reading.isWhole else { return nil }
         return Replay(
             records: reading.records,
@@ -737,13 +737,13 @@ extension Journal {
         let epochs = JournalHeader.epochs(in: page)
         let newest = epochs.first { $0.epoch == published.epoch } ?? epochs.first
         let salt = newest?.salt ?? 0
-        var reading = try records(from: UInt32(JournalHeader.size), to: nil, epoch: published.epoch, salt: salt)
+        var reading = try validRecords(from: UInt32(JournalHeader.size), to: nil, epoch: published.epoch, salt: salt)
         if let epoch = newest, reading.records.isEmpty || epoch.epoch == published.epoch {
             var end: UInt32?
             if epoch.epoch == published.epoch, published.end >= epoch.checkpointed {
                 end = try min(published.end, UInt32(clamping: system.status(of: file).size))
             }
-            reading = try records(from: epoch.checkpointed, to: end, epoch: epoch.epoch, salt: salt)
+            reading = try validRecords(from: epoch.checkpointed, to: end, epoch: epoch.epoch, salt: salt)
         }
         let position = JournalPosition(epoch: published.epoch, end: reading.end)
         return Replay(

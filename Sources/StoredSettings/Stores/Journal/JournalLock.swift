@@ -67,7 +67,7 @@ package final class JournalLock: Sendable {
     package var isHolderDead: Bool? {
         get throws {
             let word = page[.lock]
-            return word & Self.tokenMask == 0 ? nil : try isDead(word)
+            return word & Self.tokenMask == 0 ? nil : try hasHolderDied(word)
         }
     }
 
@@ -228,7 +228,7 @@ extension JournalLock {
         if word & Self.stateMask == 0 { return take(word, token: token, isAwaited: true) }
         if word & ~Self.awaitedBit != turn.word {
             (turn.word, turn.since) = (word & ~Self.awaitedBit, now)
-        } else if now - turn.since >= Self.holderCheckTime, try isDead(word, for: now - turn.since) {
+        } else if now - turn.since >= Self.holderCheckTime, try hasHolderDied(word, for: now - turn.since) {
             // It may have released the lock since.
             guard take(word, token: token, isAwaited: true) else { return false }
             // It may have died anywhere.
@@ -287,7 +287,7 @@ extension JournalLock {
     ///   - time: Since when it has not changed.
     /// - Returns: Whether the lock can be taken over.
     /// - Throws: ``SystemError`` if the file cannot be examined.
-    private func isDead(_ word: UInt64, for time: Duration = processCheckTime) throws -> Bool {
+    private func hasHolderDied(_ word: UInt64, for time: Duration = processCheckTime) throws -> Bool {
         // A forked child may still have the file open. It does not hold the lock of its parent.
         if time >= Self.processCheckTime, let holder, holder.hasEnded,
             page[.lock] & Self.tokenMask == word & Self.tokenMask

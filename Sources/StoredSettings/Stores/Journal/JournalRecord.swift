@@ -76,7 +76,7 @@ package struct JournalRecord {
     }
 
     /// Returns the bytes of changes that were committed before: one record if that is not too long, otherwise several.
-    package static func records(
+    package static func bytesOfRecords(
         of changes: [StoreChange],
         epoch: UInt32,
         salt: UInt64,
@@ -87,8 +87,8 @@ package struct JournalRecord {
         } catch let error as SettingsError where error.code == .unstorable && changes.count > 1 {
             // Each change was in a record that was not too long.
             let half = changes.count / 2
-            return try records(of: Array(changes[..<half]), epoch: epoch, salt: salt, longest: longest)
-                + records(of: Array(changes[half...]), epoch: epoch, salt: salt, longest: longest)
+            return try bytesOfRecords(of: Array(changes[..<half]), epoch: epoch, salt: salt, longest: longest)
+                + bytesOfRecords(of: Array(changes[half...]), epoch: epoch, salt: salt, longest: longest)
         }
     }
 
@@ -155,7 +155,7 @@ package struct Checksum {
 ///
 /// Every access is within the bytes: the initializer compares the lengths in the record with their number. The bytes must
 /// remain valid as long as this value is used.
-struct RecordText {
+struct ValidRecord {
     private let text: UnsafeRawBufferPointer
     /// The key in quotation marks, if the record sets only one, and the key has no escapes; otherwise empty.
     private let key: UnsafeRawBufferPointer
@@ -189,7 +189,7 @@ struct RecordText {
     }
 
     /// Whether both records set the same single key.
-    func isReplaced(by next: RecordText) -> Bool {
+    func isReplaced(by next: ValidRecord) -> Bool {
         guard !key.isEmpty, key.count == next.key.count else { return false }
         return key.elementsEqual(next.key)
     }

@@ -108,7 +108,7 @@ extension Journal {
         var epoch = JournalEpoch.first()
         var record: [UInt8] = []
         if !changes.isEmpty {
-            record = try JournalRecord.records(of: changes, epoch: epoch.epoch, salt: epoch.salt)
+            record = try JournalRecord.bytesOfRecords(of: changes, epoch: epoch.epoch, salt: epoch.salt)
         }
         epoch.firstEnd = try old.end(of: record.count, from: epoch.start)
         // The first record follows the header.
