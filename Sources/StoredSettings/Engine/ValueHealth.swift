@@ -38,12 +38,15 @@ struct ValueHistory {
     /// Records that the key may have had any values since the last change.
     mutating func noteGap() {
         if let used = replacement?.used { insertUsed(used) }
+        if let newest { insert(newest, at: 0) }
         (certainCount, newest, isComplete, replacement) = (0, nil, false, nil)
     }
 
     /// Records a usable value that was read or set, because a set of this process need not be recorded.
-    mutating func noteUsable(_ value: StoredValue) {
-        guard value != newest, value != values.first else { return }
+    ///
+    /// A value that was read may be an earlier one, which is used until the newest one is checked.
+    mutating func noteUsable(_ value: StoredValue, isSet: Bool) {
+        guard value != newest, value != values.first || (isSet && newest != nil) else { return }
         noteGap()
         insert(value, at: 0)
         certainCount = 0
@@ -171,7 +174,7 @@ final class ValueHealth: Sendable {
     /// Records a value that a setting of this process has stored.
     func noteSet(_ stored: StoredValue?) {
         guard isOrdered.load(ordering: .relaxed), let stored else { return }
-        withHistory { $0.noteUsable(stored) }
+        withHistory { $0.noteUsable(stored, isSet: true) }
     }
 
     /// Records that the key may have had any values since the last change.
@@ -186,7 +189,7 @@ final class ValueHealth: Sendable {
     func noteUsable(_ stored: StoredValue?) -> [(error: SettingsError, reporter: any SettingsReporter)] {
         state.withLock { state in
             if let stored {
-                state.history.noteUsable(stored)
+                state.history.noteUsable(stored, isSet: false)
                 state.usable = stored
                 isOrdered.store(state.history.isOrdered, ordering: .relaxed)
             }

@@ -439,7 +439,10 @@ struct EndOfPendingWriteTests {
     func editOfAssignedValue() async throws {
         try await withPool { pool, store, path in
             let log = OfferLog()
-            let subscription = pool.suite.engine.addSubscriber(log).id
+            // Without a watch, whose thread might check the edit before the transaction ends.
+            let subscription = pool.suite.engine.withValue(forKey: "") { _, state in
+                state.subscribers.insert(log, forKeys: nil)
+            }
             defer { pool.suite.engine.removeSubscriber(subscription) }
             try await transact(pool, most: 8, edit: #"{"least": 2, "most": 10}"#, of: path, store)
             #expect(pool.values == [3, 8])
