@@ -228,8 +228,10 @@ package protocol CatalogSetting: Sendable {
     var key: String { get }
     var suite: SettingsSuite { get }
     var metadata: SettingMetadata { get }
-    /// Whether the values are secret, or contain a secret.
+    /// Whether no text may contain the values, because they are secret or contain a secret.
     var isSecret: Bool { get }
+    /// Whether no text may contain a stored value.
+    func isSecret(_ stored: StoredValue?) -> Bool
     var typeName: String { get }
     var valueType: Any.Type { get }
     /// The type whose stored form the values have: that inside an optional whose `nil` means that nothing is stored; `nil`
@@ -270,6 +272,7 @@ package protocol CatalogSetting: Sendable {
 
 extension CatalogSetting {
     package var isSecret: Bool { metadata.traits.isSecret }
+    package func isSecret(_ stored: StoredValue?) -> Bool { isSecret }
     package func written(_ stored: StoredValue) -> StoredValue { stored }
     package func unknownMembers(in stored: StoredValue) -> [SettingsError] { [] }
     package func unknownMembers() -> [SettingsError] { [] }

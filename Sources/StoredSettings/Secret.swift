@@ -16,8 +16,8 @@ import Synchronization
 /// ```
 ///
 /// A setting whose values are secrets, or contain one, is secret as with ``SettingTraits/secret``: what the library makes for people
-/// shows none of its values. A structure is known to contain one when its default, or a value that is read or set, has such a
-/// property. ``reveal()`` returns the value.
+/// shows none of its values. A structure is known to contain one by its default and by the values to be shown, which are converted before;
+/// one that cannot be converted is not shown. ``reveal()`` returns the value. The text `••••` is not accepted as a value.
 ///
 /// It is stored like the value itself. An encoder of another library, such as `JSONEncoder`, writes `••••`, unless its
 /// `userInfo` has `true` for `CodingUserInfoKey.revealsSecrets`. In memory, the value is not protected.
@@ -49,18 +49,31 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
+extension Secret {
+    /// Throws if the value is the text that stands for a secret, so that it does not replace one.
+    private func checkValue() throws {
+        guard value as? String != SettingTraits.redactedText else { throw SettingsError.placeholder }
+    }
+}
+
 // MARK: - The stored form
 
 extension Secret: StoredValueConvertible where Value: StoredValueConvertible {
     /// Reads the stored form of the value.
+    ///
+    /// - Throws: ``SettingsError`` for `••••`, which only stands for a secret; the error of the value.
     public init(storedValue: StoredValue) throws {
         SecretMark.noteSecret()
         value = try Value(storedValue: storedValue)
+        try checkValue()
     }
 
     /// Returns the stored form of the value.
+    ///
+    /// - Throws: ``SettingsError`` for `••••`, which only stands for a secret; the error of the value.
     public func storedValue() throws -> StoredValue {
         SecretMark.noteSecret()
+        try checkValue()
         return try value.storedValue()
     }
 }
@@ -70,6 +83,7 @@ extension Secret: Decodable where Value: Decodable {
     public init(from decoder: any Decoder) throws {
         SecretMark.noteSecret()
         value = try decoder.singleValueContainer().decode(Value.self)
+        if decoder is NodeDecoder { try checkValue() }
     }
 }
 
@@ -77,6 +91,7 @@ extension Secret: Encodable where Value: Encodable {
     /// Encodes the value in a setting, and elsewhere the text `••••`.
     public func encode(to encoder: any Encoder) throws {
         SecretMark.noteSecret()
+        if encoder is NodeEncoder { try checkValue() }
         var container = encoder.singleValueContainer()
         if encoder is NodeEncoder || encoder.userInfo[.revealsSecrets] as? Bool == true {
             try container.encode(value)
@@ -100,28 +115,32 @@ extension CodingUserInfoKey {
 
 /// A type whose values are secrets, or collections of them.
 package protocol SecretType {
-    /// The type inside the secret.
-    static var revealedType: Any.Type { get }
+    /// The type of the values without the secrets.
+    associatedtype Revealed
+}
+
+extension SecretType {
+    package static var revealedType: Any.Type { Revealed.self }
 }
 
 extension Secret: SecretType {
-    package static var revealedType: Any.Type { Value.self }
+    package typealias Revealed = Value
 }
 
 extension Optional: SecretType where Wrapped: SecretType {
-    package static var revealedType: Any.Type { Wrapped.revealedType }
+    package typealias Revealed = Wrapped.Revealed?
 }
 
 extension Array: SecretType where Element: SecretType {
-    package static var revealedType: Any.Type { [Element].self }
+    package typealias Revealed = [Element.Revealed]
 }
 
 extension Set: SecretType where Element: SecretType {
-    package static var revealedType: Any.Type { Set<Element>.self }
+    package typealias Revealed = [Element.Revealed]
 }
 
 extension Dictionary: SecretType where Value: SecretType {
-    package static var revealedType: Any.Type { [Key: Value].self }
+    package typealias Revealed = [Key: Value.Revealed]
 }
 
 /// Whether the values of a setting are secret, or one of them has contained a ``Secret``.
@@ -149,11 +168,15 @@ final class SecretMark: Sendable {
 }
 
 extension SettingConversion {
+    /// Whether a value may contain a secret: numbers, strings, dates and enums with such raw values do not.
+    static var mayMeetSecrets: Bool {
+        let type = (Value.self as? any OptionalType.Type)?.wrappedType ?? Value.self
+        return !(type is any CodingLeaf.Type) && (type as? any RawRepresentable.Type)?.hasPlainRawValue != true
+    }
+
     /// The same conversion, which also finds out whether a value contains a secret.
     func noting(_ marks: [SecretMark]) -> SettingConversion {
-        // Numbers, strings, dates and enums with raw values contain none.
-        let type = (Value.self as? any OptionalType.Type)?.wrappedType ?? Value.self
-        guard !(type is any CodingLeaf.Type), !(type is any RawRepresentable.Type) else { return self }
+        guard Self.mayMeetSecrets else { return self }
         return SettingConversion(
             decode: { stored in try SecretMark.noting(marks) { try decode(stored) } },
             encode: { value in try SecretMark.noting(marks) { try encode(value) } },
@@ -161,4 +184,8 @@ extension SettingConversion {
             isOwn: isOwn
         )
     }
+}
+
+extension RawRepresentable {
+    fileprivate static var hasPlainRawValue: Bool { RawValue.self is any CodingLeaf.Type }
 }

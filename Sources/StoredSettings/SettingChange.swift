@@ -87,7 +87,11 @@ extension SettingsSuite {
 
         /// The same change, whose description contains no values of secret settings that this process has declared.
         func redacted(in suite: SettingsSuite) -> Change {
-            let secrets = changes.keys.filter { suite.engine.hasSecretDeclaration(ofKey: suite.fullKey($0)) }
+            let secrets =
+                changes.filter { key, change in
+                    suite.engine.isSecret(suite.fullKey(key), [change.old, change.new])
+                }
+                .keys
             guard !secrets.isEmpty else { return self }
             var redacted = changes
             for key in secrets { redacted[key]?.isSecret = true }

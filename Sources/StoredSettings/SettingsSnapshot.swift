@@ -43,6 +43,11 @@ public struct SettingsSnapshot<Settings> {
 
 extension SettingsSnapshot: Sendable where Settings: Sendable {}
 
+extension SettingsSnapshot: CustomReflectable {
+    /// A mirror without children: a text of a snapshot contains no values, some of which may be secret.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 /// What the settings of one key and suite have in common.
 private struct SettingIdentity: Hashable {
     let key: String

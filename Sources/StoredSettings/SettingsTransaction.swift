@@ -42,6 +42,14 @@ public struct SettingsTransaction: Sendable {
     }
 }
 
+extension SettingsTransaction: CustomStringConvertible, CustomReflectable {
+    /// The name of the suite, without any value.
+    public var description: String { "transaction of suite '\(suite.name)'" }
+
+    /// A mirror without children, so that `dump` prints only the ``description``.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 // MARK: - Typed
 
 extension SettingsTransaction {

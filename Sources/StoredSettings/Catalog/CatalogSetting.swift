@@ -3,7 +3,8 @@
 extension Setting: CatalogSetting {
     package var metadata: SettingMetadata { box.key.metadata }
     package var storedKeys: StoredKeys { box.key.storedKeys }
-    package var isSecret: Bool { box.isSecret }
+    package func isSecret(_ stored: StoredValue?) -> Bool { box.isSecret(stored) }
+    package var isSecret: Bool { isSecret(box.storedValue) }
     package var valueType: Any.Type { Value.self }
     package var schemaType: Any.Type? {
         guard box.key.conversion.isOwn else { return nil }

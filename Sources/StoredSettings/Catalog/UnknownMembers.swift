@@ -19,8 +19,8 @@ extension Setting {
         }
         return search?.found
             .map { member in
-                var error = SettingsError.unknownMember(member.name, others: member.others, isSecret: isSecret)
-                if !isSecret { error.path = member.path }
+                var error = SettingsError.unknownMember(member.name, others: member.others, isSecret: box.hasSecret)
+                if !box.hasSecret { error.path = member.path }
                 error.location = place()
                 return box.naming(error, as: .unknownKey)
             } ?? []

@@ -32,6 +32,8 @@ struct HeldValues {
     private(set) var version: UInt64 = 0
     /// Whether the requirements have to be checked.
     private(set) var isCheckDue = false
+    /// Whether values may have been set since the last check that are no changes: the contents were read again as a whole.
+    private(set) var hasGap = false
     /// The commits that have begun, until their records or their failures, by the thread.
     private var commits: [UInt: Commit] = [:]
     /// The errors that were reported, by the requirement.
@@ -115,6 +117,13 @@ struct HeldValues {
         }
     }
 
+    /// Notes that the contents were read again, so that a value that is not used may have been set meanwhile.
+    mutating func noteGap() {
+        guard !entries.isEmpty else { return }
+        (version, isCheckDue, hasGap) = (version + 1, true, true)
+        for key in entries.keys { entries[key]?.isChecked = false }
+    }
+
     /// Uses the new value of this process, and holds one from outside.
     ///
     /// - Parameters:
@@ -147,7 +156,7 @@ struct HeldValues {
         _ errors: [Requirement.ID: SettingsError]
     ) -> (new: [SettingsError], settled: [SettingsError]) {
         entries = used.mapValues { Entry(used: $0, isChecked: true) }
-        (version, isCheckDue) = (version + 1, false)
+        (version, isCheckDue, hasGap) = (version + 1, false, false)
         // A commit that is under way was checked with values that may have changed before this check.
         for thread in commits.keys { commits[thread]?.isChecked = false }
         let new = errors.filter { reports[$0.key] == nil }

@@ -38,8 +38,9 @@ class AnySettingBox: @unchecked Sendable {
     /// It runs conversions and validators, so the caller holds no lock.
     func examine() {}
 
-    /// Whether the values are secret, or contain a ``Secret``, as far as the default tells; may convert the default.
-    var isSecret: Bool { metadata.traits.isSecret }
+    /// Whether no text may contain the values, because they are secret or contain a ``Secret``; may convert the default and
+    /// the given value.
+    func isSecret(_ stored: StoredValue?) -> Bool { metadata.traits.isSecret }
 
     /// Whether a suite with the same engine also has the same name, reporter, layers and observability.
     func belongs(to suite: SettingsSuite) -> Bool {
@@ -108,9 +109,16 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     /// Whether the values are secret, or one that was converted has contained a ``Secret``.
     var hasSecret: Bool { health.secrecy.isSet }
 
-    override var isSecret: Bool {
-        if !hasSecret { _ = encoded(key.defaultValue) }
-        return hasSecret
+    override func isSecret(_ stored: StoredValue?) -> Bool {
+        guard !hasSecret, SettingConversion<Value>.mayMeetSecrets else { return hasSecret }
+        _ = encoded(key.defaultValue)
+        do {
+            _ = try stored.map(conversion.decode)
+            return hasSecret
+        } catch {
+            // The decoding may have ended before it has met one.
+            return true
+        }
     }
 
     /// Records a read for Observation.

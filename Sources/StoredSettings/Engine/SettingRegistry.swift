@@ -94,10 +94,10 @@ extension SettingsEngine: LastGoodObserver {
         }
     }
 
-    /// Whether a setting of a key is secret, or has a default that contains a secret.
-    func hasSecretDeclaration(ofKey key: String) -> Bool {
+    /// Whether no text may contain some values of a key: see ``AnySettingBox/isSecret(_:)``.
+    func isSecret(_ key: String, _ values: [StoredValue?]) -> Bool {
         guard let health = valueHealth.withLock({ $0.entries[key] }) else { return false }
-        return health.secrecy.isSet || boxes(ofKey: key, health).contains { $0.isSecret }
+        return health.secrecy.isSet || boxes(ofKey: key, health).contains { values.contains(where: $0.isSecret) }
     }
 
     private func boxes(ofKey key: String, _ health: ValueHealth) -> [AnySettingBox] {

@@ -224,10 +224,19 @@ struct RequirementCheck {
     private func candidates(in store: (any RecoveringStore)?) -> [(String) -> StoredValue?] {
         var candidates: [(String) -> StoredValue?] = [
             // New values beside those that were replaced before. A process that uses the same values may have stored them.
-            { [checked = held.checked, stored] in checked[$0] ?? stored[$0] },
-            { [held, stored] in held.value(forKey: $0, over: stored[$0]) },
+            { [checked = held.checked, stored] in checked[$0] ?? stored[$0] }
         ]
-        if let copy = store?.copiedValues() {
+        let copy = store?.copiedValues()
+        if let copy {
+            // What processes have set is in the journal or, after a checkpoint, in the copy.
+            let isGap = held.hasGap
+            candidates.append { [held, stored] key in
+                if copy.newer.contains(key) { return stored[key] }
+                return isGap ? copy.lastGood[key] ?? copy.contents[key] : held.value(forKey: key, over: stored[key])
+            }
+        }
+        candidates.append { [held, stored] in held.value(forKey: $0, over: stored[$0]) }
+        if let copy {
             // A key that the copy does not have was not set then.
             let copied = [{ copy.contents[$0] }, { copy.lastGood[$0] ?? copy.contents[$0] }]
             for values in copied {

@@ -255,18 +255,27 @@ extension SettingsEngine.State {
         var changes: [StoreChange] = []
         /// Whether a value is used that readers do not know.
         var isUnknown = false
+        /// The keys of stored values that this process has assigned again.
+        var reassigned: [String] = []
         /// The keys of pending writes that were dropped for another value.
         var dropped: [String] = []
     }
 
     /// Records a commit: a pending write ends with every commit that is later and changes its key, and a value from outside that
     /// has to meet a requirement is held.
-    mutating func record(_ commit: StoreCommit) -> VisibleChanges {
+    ///
+    /// - Parameters:
+    ///   - commit: The commit.
+    ///   - used: The values that were used instead of unusable ones that the commit replaces.
+    /// - Returns: What readers see of it.
+    mutating func record(_ commit: StoreCommit, over used: [String: StoredValue]) -> VisibleChanges {
         guard !pendingWrites.isEmpty || held.isRestricting else { return VisibleChanges(changes: commit.changes) }
         var visible = VisibleChanges()
+        if commit.gap == .allKeys { held.noteGap() }
         let own = commit.origin == .local ? held.endCommit() : nil
         // An equal value of another process is used as well, but ends no pending write.
         let reassigned = own?.reassigned ?? commit.reassigned.filter { held.entries[$0.key] != nil }
+        if own != nil { visible.reassigned = reassigned.map(\.key) }
         let changes = commit.changes + reassigned
         for change in changes {
             let key = change.key
@@ -274,7 +283,8 @@ extension SettingsEngine.State {
             let old = value(forKey: key, over: change.old)
             let isReassigned = own == nil && change.old == change.new
             let ended = isReassigned ? nil : pendingWrites.end(key, with: commit.origin)
-            if held.record(change, commit.origin, seen: old) || ended != nil { visible.isUnknown = true }
+            let seen = old == change.old ? used[key] ?? old : old
+            if held.record(change, commit.origin, seen: seen) || ended != nil { visible.isUnknown = true }
             if commit.origin == .external, ended != nil,
                 PendingWrites.change(ofKey: key, from: old, to: change.new) != nil
             {
@@ -292,14 +302,20 @@ extension SettingsEngine.State {
 
 extension SettingsEngine: StoreObserver {
     package func record(_ commit: StoreCommit) -> StoreDelivery {
-        valueHealth.withLock { $0.note(commit) }
-        return state.withLock { state in
-            let visible = state.record(commit)
+        let used = valueHealth.withLock { table in
+            defer { table.note(commit) }
+            return hasRequirements ? table.usedValues(insteadOf: commit.changes) : [:]
+        }
+        let (delivery, reassigned) = state.withLock { state in
+            let visible = state.record(commit, over: used)
             if visible.isUnknown { invalidate() }
             var delivery = checkedDelivery(of: visible.changes, commit.origin, state)
             delivery.errors = visible.dropped.map { .pendingWriteDropped($0) }
-            return delivery
+            return (delivery, visible.reassigned)
         }
+        // They are used themselves from now on.
+        if !reassigned.isEmpty { valueHealth.withLock { for key in reassigned { $0.note(nil, forKey: key) } } }
+        return delivery
     }
 
     /// Offers changes to the subscribers of their keys, unless the current task suppresses notifications.

@@ -31,7 +31,7 @@ struct ValueHistory {
         // Sets of this process, which need not be recorded, may have come between.
         if old != newest { (certainCount, isComplete) = (0, false) }
         if let replacement, replacement.stored == old { insertUsed(replacement.used) }
-        insert(old, at: 0)
+        insert(old, at: 0, keeping: replacement?.used)
         (newest, replacement) = (new, nil)
     }
 
@@ -47,6 +47,7 @@ struct ValueHistory {
     /// A value that was read may be an earlier one, which is used until the newest one is checked.
     mutating func noteUsable(_ value: StoredValue, isSet: Bool) {
         guard value != newest, value != values.first || (isSet && newest != nil) else { return }
+        guard isSet || value != replacement?.used else { return }
         noteGap()
         insert(value, at: 0)
         certainCount = 0
@@ -65,7 +66,8 @@ struct ValueHistory {
         if !values.prefix(certainCount).contains(value) { insert(value, at: certainCount) }
     }
 
-    private mutating func insert(_ value: StoredValue, at index: Int) {
+    /// The kept value is in use, so that no unusable one displaces it.
+    private mutating func insert(_ value: StoredValue, at index: Int, keeping kept: StoredValue? = nil) {
         var index = index
         if let known = values.firstIndex(of: value) {
             values.remove(at: known)
@@ -73,7 +75,9 @@ struct ValueHistory {
             if known < index { index -= 1 }
         }
         values.insert(value, at: index)
-        values = Array(values.prefix(Self.maximumCount))
+        if values.count > Self.maximumCount, let last = values.lastIndex(where: { $0 != kept }) {
+            values.remove(at: last)
+        }
         certainCount = min(certainCount + 1, Self.maximumCount)
     }
 
@@ -341,6 +345,14 @@ struct ValueHealthTable {
         let all = replacedKeys.compactMap { entries[$0]?.history.values.replacement }
         replacedKeys = Set(all.map(\.key))
         return all
+    }
+
+    /// The values that were used instead of those that changes replace.
+    func usedValues(insteadOf changes: [StoreChange]) -> [String: StoredValue] {
+        changes.reduce(into: [:]) { used, change in
+            let known = entries[change.key]?.history.values.replacement
+            if let known, known.stored == change.old { used[change.key] = known.used }
+        }
     }
 
     /// Records changes.

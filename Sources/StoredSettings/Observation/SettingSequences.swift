@@ -112,6 +112,11 @@ extension Setting {
 )
 extension Setting.Values.Iterator: Sendable {}
 
+extension Setting.Values.Iterator: CustomReflectable {
+    /// A mirror without children: a text of an iterator contains no value, which may be secret.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 @available(
     *,
     unavailable,

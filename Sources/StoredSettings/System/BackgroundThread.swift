@@ -33,7 +33,7 @@ package enum BackgroundThread {
         do {
             // A new thread inherits the signal mask of the thread that creates it.
             var (mask, previous) = (applicationSignals, sigset_t())
-            pthread_sigmask(SIG_BLOCK, &mask, &previous)
+            pthread_sigmask(SIG_SETMASK, &mask, &previous)
             defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
             _ = try system.call(.thread, "thread") { create(&attributes, argument.toOpaque()) }
         } catch {

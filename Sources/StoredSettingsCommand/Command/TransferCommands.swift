@@ -43,7 +43,7 @@ extension CommandInvocation {
             let stored = setting.base.storedKeys.value { contents[$0] }
             let current = has(.allValues) ? setting.base.current : CurrentValue(value: stored)
             guard let value = current.value else { continue }
-            if setting.isSecret || current.isFromSecretFile, !has(.reveal) {
+            if setting.base.isSecret(value) || current.isFromSecretFile, !has(.reveal) {
                 exported.secrets.append(setting.key)
             } else {
                 exported.values[setting.key] = value.storedAsJSON

@@ -54,6 +54,8 @@ struct DamagedJournalTests {
     func blockedSignals() async throws {
         try await withProbe { probe, place in
             try await probe.expect("blockSignals")
+            // Starts threads of the library before there is a journal.
+            try await probe.expect("observe other")
             try await probe.expect("set n 7")
             try await probe.expect("checkpoint")
             #expect(truncate(place.path + ".journal", 0) == 0)

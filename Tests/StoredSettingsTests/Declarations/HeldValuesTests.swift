@@ -241,6 +241,74 @@ struct HeldValuesTests {
     }
 
     @Test(
+        "a new process uses an equal value that was set, and the last good values after several edits",
+        arguments: 0...3
+    )
+    func restartedLater(kind: Int) async throws {
+        try await withPoolProcess(reporter) { process in
+            let pool = process.pool
+            #expect(pool.values == [5, 40])
+            var expected = [5, 40]
+            switch kind {
+            case 0:
+                try process.edit(Self.unmet)
+                #expect(pool.values == expected)
+                try await pool.$least.set(30)
+                expected = [30, 40]
+            case 1:
+                for number in 1...6 {
+                    try process.edit("{\"least\": \(40 + number), \"most\": \(number)}")
+                    #expect(pool.values == expected)
+                }
+            case 2:
+                try process.edit(#"{"least": 5, "most": 5000}"#)
+                #expect(pool.values == expected)
+                try process.edit(#"{"least": 50, "most": 3}"#)
+            default:
+                try process.edit(#"{"least": 50, "most": 3}"#)
+                #expect(pool.values == expected)
+                try process.edit(#"{"least": 50, "most": 5000}"#)
+            }
+            #expect(pool.values == expected)
+            try await pool.suite.setStoredValue(1, forKey: "other")
+            try await pool.suite.checkpoint()
+            #expect(pool.values == expected)
+            let later = PoolProcess(process.path, reporter)
+            #expect(later.pool.values == expected)
+            later.store.close()
+        }
+    }
+
+    @Test(
+        "a set of another process is used, also if an edit or a checkpoint is noticed at the same time",
+        arguments: 0...2
+    )
+    func setBesideEdit(kind: Int) async throws {
+        try await withPoolProcess(reporter) { process in
+            let other = PoolProcess(process.path, reporter)
+            for process in [process, other] { #expect(process.pool.values == [5, 40]) }
+            try other.edit(kind == 0 ? #"{"least": 5, "most": 3}"# : Self.unmet)
+            #expect(other.pool.values == [5, 40])
+            if kind > 0 { process.store.lookAndWait() }
+            if kind > 0 { #expect(process.pool.values == [5, 40]) }
+            try await other.pool.$least.set(30)
+            #expect(other.pool.values == [30, 40])
+            if kind == 2 {
+                // The record is gone before the process reads it.
+                for number in 1...2 {
+                    try await other.pool.suite.setStoredValue(.integer(Int128(number)), forKey: "other")
+                    try await other.pool.suite.checkpoint()
+                }
+            }
+            process.store.lookAndWait()
+            #expect(process.pool.values == [30, 40])
+            try await process.pool.$least.update { $0 += 1 }
+            for process in [process, other] { #expect(process.pool.values == [31, 40]) }
+            other.store.close()
+        }
+    }
+
+    @Test(
         "an assignment that does not meet a requirement does not become the value that is used instead of an unusable one"
     )
     func rejected() async throws {

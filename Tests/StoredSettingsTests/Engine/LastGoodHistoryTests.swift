@@ -59,8 +59,8 @@ struct LastGoodHistoryTests {
         let suite = SettingsSuite.inMemory(reporter: RecordingReporter())
         let number = Setting("number", default: 0, suite: suite)
         for value in 1...3 { try number.set(value) }
-        for text in ["a", "b", "c"] {
-            try suite.setStoredValue(.string(text), forKey: "number")
+        for text in 1...10 {
+            try suite.setStoredValue(.string("\(text) pieces"), forKey: "number")
             #expect(number.value == 3)
         }
     }

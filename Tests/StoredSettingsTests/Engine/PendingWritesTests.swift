@@ -137,7 +137,7 @@ struct PendingWritesTests {
         state.pendingWrites.keep([("port", 4)])
         #expect(state.pendingWrites.revertDropped(flush, in: &transaction) == [])
         let own = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 3)], origin: .local)
-        #expect(state.record(own).changes.isEmpty)
+        #expect(state.record(own, over: [:]).changes.isEmpty)
         #expect(state.value(forKey: "port", over: 3) == 4)
     }
 
@@ -159,7 +159,7 @@ struct PendingWritesTests {
         state.pendingWrites.keep([("at", .date(date))])
         _ = state.pendingWrites.beginFlush()
         let change = StoreChange(key: "at", old: nil, new: StoredValue.date(date).storedAsJSON)
-        let visible = state.record(StoreCommit(changes: [change], origin: .local))
+        let visible = state.record(StoreCommit(changes: [change], origin: .local), over: [:])
         #expect(visible.changes.isEmpty && state.pendingWrites.isEmpty)
     }
 

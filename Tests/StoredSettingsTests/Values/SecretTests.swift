@@ -2,10 +2,11 @@
 
 import Foundation
 import StoredSettings
-import StoredSettingsCommand
 import StoredSettingsFoundation
 import StoredSettingsTesting
 import Testing
+
+@testable import StoredSettingsCommand
 
 @Suite("Secrets")
 struct SecretTests {
@@ -126,6 +127,120 @@ struct SecretTests {
         var changes = suite.changes().makeAsyncIterator()
         try await suite.setStoredValue(["host": "a", "password": .string(Self.text)], forKey: setting.key)
         #expect(!"\(try #require(await changes.next()))".contains(Self.text))
+    }
+
+    struct Server: Codable, StoredValueConvertible {
+        var aport = 1
+        var database: Database?
+    }
+
+    struct Token: RawRepresentable, StoredValueConvertible, Equatable {
+        var rawValue: Secret<String>
+    }
+
+    /// A setting whose stored value contains a secret, and was not read.
+    private func settings(of kind: Int) -> any CatalogSetting {
+        let database: StoredValue = ["host": "a", "password": .string(Self.text)]
+        func setting<Value: StoredValueConvertible & Sendable>(_ value: Value, _ stored: StoredValue)
+            -> any CatalogSetting
+        {
+            Setting("s", default: value, suite: .inMemory(["s": stored]))
+        }
+        return switch kind {
+        case 0: setting([Database](), [database])
+        case 1: setting([String: Database](), ["a": database])
+        case 2: Setting<Database?>("s", suite: .inMemory(["s": database]))
+        case 3: setting(Login.none, ["password": ["_0": .string(Self.text)]])
+        case 4: setting(Server(), ["aport": 2, "database": database])
+        case 5: setting(Server(), ["aport": "not a number", "database": database])
+        case 6: setting(Token(rawValue: Secret("")), .string(Self.text))
+        default: Setting<Token?>("s", suite: .inMemory(["s": .string(Self.text)]))
+        }
+    }
+
+    @Test("a stored secret that was not read is neither exported nor shown, and is kept by an import", arguments: 0..<8)
+    func unread(kind: Int) async throws {
+        for arguments in [
+            ["export"], ["export", "--force"], ["list"], ["list", "--json"], ["explain"], ["validate"], ["schema"],
+            ["sample"],
+        ] {
+            let setting = settings(of: kind)
+            let harness = CommandHarness(setting.suite, SettingsCatalog(AnySetting(setting, declaration: "s")))
+            let result = await harness.run(arguments)
+            #expect(!(result.output + result.errors).contains(Self.text))
+        }
+        let setting = settings(of: kind)
+        let harness = CommandHarness(setting.suite, SettingsCatalog(AnySetting(setting, declaration: "s")))
+        let stored = setting.suite.snapshot()
+        #expect(await harness.with(input: "{}").run("import", "--replace", "-").code == 0)
+        #expect(setting.suite.snapshot() == stored)
+    }
+
+    @Test("a change of a secret that was not read is hidden in a stream of raw changes", arguments: 0..<8)
+    func unreadChange(kind: Int) async throws {
+        let setting = settings(of: kind)
+        let stored = setting.suite[storedValueFor: "s"]
+        try await setting.suite.setStoredValue(nil, forKey: "s")
+        var changes = setting.suite.changes().makeAsyncIterator()
+        try await setting.suite.setStoredValue(stored, forKey: "s")
+        let change = try #require(await changes.next())
+        #expect(!"\(change)".contains(Self.text))
+    }
+
+    @Test("no text of a transaction, a snapshot or an iterator contains a value")
+    func otherTexts() throws {
+        struct Settings { let token: Setting<String> }
+        let suite = SettingsSuite.inMemory(["token": .string(Self.text)])
+        let settings = Settings(token: Setting("token", default: "", suite: suite, traits: .secret))
+        var texts: [String] = []
+        func add<Value>(_ value: Value) {
+            var dumped = ""
+            dump(value, to: &dumped)
+            texts += ["\(value)", String(reflecting: value), dumped]
+        }
+        try suite.transaction { add($0) }
+        add(SettingsSnapshot(settings))
+        add(settings.token.values.makeAsyncIterator())
+        add(settings.token.changes().makeAsyncIterator())
+        #expect(texts.allSatisfy { !$0.contains(Self.text) })
+    }
+
+    @Test("the text that stands for a secret does not replace one")
+    func placeholder() throws {
+        let suite = SettingsSuite.inMemory()
+        let setting = Setting("db", default: Database(password: Self.secret), suite: suite)
+        #expect(throws: SettingsError.self) { try setting.set(Database(password: Secret("••••"))) }
+        let catalog = SettingsCatalog(setting)
+        #expect(throws: SettingsError.self) { try catalog[0].set(text: "password=••••") }
+        #expect(throws: SettingsError.self) { try catalog[0].set(text: #"{"host": "b", "password": "••••"}"#) }
+        try suite.setStoredValue(["host": "b", "password": "••••"], forKey: "db")
+        #expect(setting.value == Database(password: Self.secret))
+        let list = Setting("list", default: [Self.secret], suite: suite)
+        #expect(throws: SettingsError.self) { try list.set([Secret("••••")]) }
+    }
+
+    @Test("a schema describes the values of secrets, also in collections")
+    func schema() {
+        let suite = SettingsSuite.inMemory()
+        let secrets = [
+            AnySetting(Setting("a", default: [Secret(1)], suite: suite), declaration: ""),
+            AnySetting(Setting("b", default: ["x": Secret(1)], suite: suite), declaration: ""),
+            AnySetting(Setting<[Secret<Int>]?>("c", suite: suite), declaration: ""),
+            AnySetting(Setting<Set<Secret<Int>>>("d", default: [], suite: suite), declaration: ""),
+        ]
+        let plain = [
+            AnySetting(Setting<[Int]>("a", default: [], suite: suite), declaration: ""),
+            AnySetting(Setting<[String: Int]>("b", default: [:], suite: suite), declaration: ""),
+            AnySetting(Setting<[Int]?>("c", suite: suite), declaration: ""),
+            AnySetting(Setting<Set<Int>>("d", default: [], suite: suite), declaration: ""),
+        ]
+        for (secret, plain) in zip(secrets, plain) {
+            let type = SettingsCatalog(secret).jsonSchema()
+            #expect(
+                !type.contains("default")
+                    && type.contains("items") == SettingsCatalog(plain).jsonSchema().contains("items")
+            )
+        }
     }
 
     @Test("a flag and a variable set a secret")

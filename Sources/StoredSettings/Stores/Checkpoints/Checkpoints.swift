@@ -92,7 +92,7 @@ extension Checkpoints {
         }
     }
 
-    private func runNow() {
+    private func runNow(_ timeout: LockTimeouts = LockTimeouts()) {
         guard !schedule.isBackingOff else { return retryLater() }
         // A set from here on schedules another checkpoint.
         schedule.isScheduled.clear()
@@ -107,7 +107,7 @@ extension Checkpoints {
             store.look()
             let isMade = try FileHandle.reopening {
                 guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return false }
-                try Checkpointer.run(store, lock, unwritten, timeout: LockTimeouts())
+                try Checkpointer.run(store, lock, unwritten, timeout: timeout)
                 return true
             }
             if !isMade || !isCheckpointed { schedule(isOwn: false) }
@@ -169,14 +169,15 @@ extension Checkpoints {
     func runAtEnd() {
         guard schedule.isActive else { return }
         let hasCommitted = schedule.hasCommitted.isSet
-        if !hasCommitted, !isCheckpointed, !isWriterRunning { return runNow() }
+        let limit = CheckpointSchedule.timeoutAtEnd
+        let timeout = LockTimeouts(withoutProgress: limit, withSlowHolder: limit)
+        if !hasCommitted, !isCheckpointed, !isWriterRunning { return runNow(timeout) }
         let isOwnLeft = hasCommitted && !isCheckpointed
         if !isOwnLeft { observer?.examineValues(forCheckpoint: false) }
         guard isOwnLeft || !unwrittenReplacements.isEmpty else { return }
         do {
             store.look()
-            let limit = CheckpointSchedule.timeoutAtEnd
-            try run(LockTimeouts(withoutProgress: limit, withSlowHolder: limit))
+            try run(timeout)
         } catch {
             let consequence =
                 "the changes are safe in the journal; a program that uses the suite writes the file when the cause is corrected"

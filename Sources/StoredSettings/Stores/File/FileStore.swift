@@ -30,8 +30,8 @@ final class FileStore: LimitedStore, RecoveringStore {
     /// The last good copy as it was read for an unusable value.
     let lastGoodCopy = Locked<SettingsFile.Reading?>(nil)
     private let isClosing = ProcessFlag()
-    /// The number of forks when the store was created.
-    private let forks = Forks.count
+    /// Whether this process has used the store in a way that leaves work for its end.
+    fileprivate let isUsed = ProcessFlag()
     /// The stores that the current thread is closing.
     @TaskLocal private static var closing: Set<ObjectIdentifier> = []
 
@@ -444,6 +444,7 @@ enum OpenStores {
     static func add(_ store: FileStore) {
         _ = isWatchingExit
         _ = isUsed.set()
+        _ = store.isUsed.set()
         let others = stores.withLock { $0.insert(store, forKey: ObjectIdentifier(store)) }
         // Released outside the lock: the end of a store takes locks.
         _ = consume others
@@ -488,8 +489,8 @@ extension FileStore {
     ///
     /// A commit and a checkpoint of another thread are waited for.
     fileprivate func finishAtExit(until deadline: ContinuousClock.Instant, mayWait: Bool) {
-        // In a forked child, a thread that has a lock of this store may not exist.
-        guard forks == Forks.count || schedule.hasCommitted.isSet else { return }
+        // In a forked child that has not used this store, a thread that has its lock may not exist.
+        guard isUsed.isSet else { return }
         if mayWait { checkpoints.observer?.saveAtExit(within: deadline - .now) }
         do {
             try WaitLimit.run(for: mayWait ? deadline - .now : .zero) { try WaitLimit.withLock(writer) { _ in } }

@@ -169,7 +169,9 @@ extension FileStoreState {
             changes.removeAll { others[$0.key] != nil }
             for (key, value) in others {
                 new[key] = value
-                changes.append(StoreChange(key: key, old: contents[key], new: value))
+                let change = StoreChange(key: key, old: contents[key], new: value)
+                // It is retained, which is no assignment.
+                if change.old != change.new { changes.append(change) }
             }
             changes.sort { $0.key < $1.key }
         }

@@ -131,7 +131,7 @@ extension Decimal: StoredValueConvertible, CodingLeaf {
     /// Reads a decimal string, or a number, exactly.
     ///
     /// A number that a `Decimal` cannot represent is rejected, not rounded. A number with a fraction is read by its
-    /// shortest description, so 0.1 is exactly one tenth.
+    /// shortest description, so 0.1 is exactly one tenth. One with more than 15 digits is rejected: a reader of JSON may have rounded it.
     public init(storedValue: StoredValue) throws {
         switch storedValue {
         case .string("NaN"), .string("nan"):
@@ -141,7 +141,7 @@ extension Decimal: StoredValueConvertible, CodingLeaf {
         case .integer(let value):
             self = try Self.exactly(String(value))
         case .double(let value):
-            self = value.isNaN ? .nan : try Self.exactly(value.description)
+            self = value.isNaN ? .nan : try Self.exactly(value)
         default:
             throw SettingsError.typeMismatch(expected: "a decimal number", found: storedValue)
         }
@@ -152,6 +152,15 @@ extension Decimal: StoredValueConvertible, CodingLeaf {
     /// The string is `NaN` if this is not a number.
     public func storedValue() -> StoredValue {
         .string(description)
+    }
+
+    private static func exactly(_ number: Double) throws -> Decimal {
+        if let text = DecimalText(number.description), text.digits.count > 15 {
+            var error = SettingsError.invalidValue("the number has more than 15 digits, so it may be a rounded one")
+            error.remedy = "write it as a string"
+            throw error
+        }
+        return try exactly(number.description)
     }
 
     private static func exactly(_ text: String) throws -> Decimal {

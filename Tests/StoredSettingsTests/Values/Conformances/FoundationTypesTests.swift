@@ -47,6 +47,10 @@ struct FoundationTypesTests {
         #expect(try Decimal(storedValue: .integer(.max)).description == String(Int128.max))
         #expect(try Decimal(storedValue: .integer(.min)).description == String(Int128.min))
         #expect(try Decimal(storedValue: .string(widest)).description == widest)
+        for number in [1_234_567_890_123_456.78, 0.123_456_789_012_345_678_91, 0.1 + 0.2] {
+            #expect(settingsError { try Decimal(storedValue: .double(number)) }?.remedy == "write it as a string")
+        }
+        #expect(try Decimal(storedValue: .double(123_456_789_012.345)).description == "123456789012.345")
         #expect(try Decimal(storedValue: 0.1).description == "0.1")
         #expect(try Decimal(storedValue: "-0") == 0)
         #expect(try Decimal(storedValue: "+1.50e2") == 150)
