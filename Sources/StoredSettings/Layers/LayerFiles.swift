@@ -162,7 +162,7 @@ final class LayerFiles: Sendable {
         } else if found.isUnsettled {
             lookAgain(after: SettingsFileState.settlingTime)
         } else if watch?.isUnwatched == true {
-            lookAgain(after: SettingsFileState.lookInterval)
+            lookAgain(after: SettingsFileState.pollInterval)
         }
     }
 

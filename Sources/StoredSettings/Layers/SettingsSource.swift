@@ -170,7 +170,7 @@ extension SettingsSource {
         switch kind {
         case .source(let source): return [source]
         case .systemWide(let name, let environment):
-            let directory = SettingsLocation.fileName(forSuite: name ?? suiteName)
+            let directory = SettingsLocation.directoryName(forSuite: name ?? suiteName)
             guard !directory.isEmpty else { return [] }
             let variable = FilePath.variable("XDG_CONFIG_DIRS", in: environment)?.bytes ?? []
             let list = variable.isEmpty ? Array("/etc/xdg".utf8) : variable

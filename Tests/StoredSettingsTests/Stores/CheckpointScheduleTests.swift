@@ -87,7 +87,7 @@ struct CheckpointScheduleTests {
         #expect(CheckpointSchedule.interval * 2 == 0.2)
         #expect(CheckpointSchedule.interval * Double(CheckpointSchedule.mostChecks + 1) == 1)
         #expect(SettingsFileState.settlingTime == 0.1)
-        #expect(SettingsFileState.lookInterval == 0.1)
+        #expect(SettingsFileState.pollInterval == 0.1)
         #expect(LockTimeouts().withoutProgress == .seconds(5))
         #expect(SettingsEngine.longestWaitInTask == .milliseconds(20))
     }

@@ -20,7 +20,7 @@ final class CheckpointSchedule: Sendable {
     static let retryDelay = Duration.seconds(1)
     static let longestRetryDelay = Duration.seconds(60)
     /// The interval at which a process that may not write to the journal looks for records, in seconds.
-    static let pollInterval = 0.05
+    static let readOnlyInterval = 0.05
     /// The interval at which to check whether a retry is due, in seconds.
     static let retryInterval = 0.5
 

@@ -21,7 +21,7 @@ struct Effects {
     var needsRepair = false
     var isFirstLook = false
     /// Whether the file was looked at, and no event reports when it changes or can be read.
-    var mustLookLater = false
+    var mustPoll = false
 
     init(_ reports: [(error: SettingsError, isSettled: Bool)] = []) {
         self.reports = reports
@@ -37,7 +37,7 @@ struct Effects {
         isCheckpointDue = isCheckpointDue || later.isCheckpointDue
         needsRepair = needsRepair || later.needsRepair
         isFirstLook = isFirstLook || later.isFirstLook
-        mustLookLater = mustLookLater || later.mustLookLater
+        mustPoll = mustPoll || later.mustPoll
         later = Effects()
     }
 
@@ -80,7 +80,7 @@ extension FileStore {
         }
         if effects.isUnsettled { lookAgain() }
         if effects.isFirstLook { watchLater() }
-        if effects.mustLookLater { lookLater() }
+        if effects.mustPoll { pollLater() }
         if effects.needsRepair { repairLater() }
         if effects.isCheckpointDue { checkpoints.schedule(isOwn: false) }
         startMissingThreads()
@@ -96,9 +96,9 @@ extension FileStore {
     /// Looks at the file again after a while, because no event reports when it changes or can be read.
     ///
     /// Without subscribers, the next read looks. So nothing happens while nothing is read, and nothing has failed.
-    private func lookLater() {
+    private func pollLater() {
         guard schedule.isLookScheduled.set() else { return }
-        WorkScheduler.shared.after(SettingsFileState.lookInterval) { [weak self] in
+        WorkScheduler.shared.after(SettingsFileState.pollInterval) { [weak self] in
             guard let self else { return }
             schedule.isLookScheduled.clear()
             if let watch = peek({ $0.watch }), watch.isUnwatched { watch.arm() }

@@ -397,7 +397,7 @@ extension FileStore {
         guard schedule.isRequestScheduled.set() else { return }
         // A process that may not write to the journal cannot ask.
         let isPolling = isUrgent && !journal.isWritable
-        let delay = isPolling ? CheckpointSchedule.pollInterval : CheckpointSchedule.requestDelay
+        let delay = isPolling ? CheckpointSchedule.readOnlyInterval : CheckpointSchedule.requestDelay
         WorkScheduler.shared.after(delay) { [weak self] in
             guard let self else { return }
             // First: a request for a journal that replaces the one below is then scheduled again.

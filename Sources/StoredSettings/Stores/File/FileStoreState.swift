@@ -170,7 +170,7 @@ extension FileStoreState {
         } else {
             replayJournal()
         }
-        if isTransientFailure { effects.mustLookLater = true }
+        if isTransientFailure { effects.mustPoll = true }
         // Until everything is read, every reader has to wait for it. An edited file is read by the first reader.
         if !isUsable { storeVersion.mustLook() }
     }
@@ -185,7 +185,7 @@ extension FileStoreState {
         let isUnwatched =
             journal.journal == nil || settings.missingSince != nil || settings.failure?.isRetryable == true
         guard isUnwatched || WorkScheduler.shared.isStarved else { return false }
-        return settings.lookedAt.map { .now - $0 > .seconds(SettingsFileState.lookInterval) } ?? true
+        return settings.lookedAt.map { .now - $0 > .seconds(SettingsFileState.pollInterval) } ?? true
     }
 
     /// Whether the file or the journal could not be read for lack of descriptors or memory.
@@ -197,7 +197,7 @@ extension FileStoreState {
     private mutating func lookAtFile() {
         settings.lookedAt = .now
         settings.looks &+= 1
-        if watch?.isUnwatched ?? schedule.isActive { effects.mustLookLater = true }
+        if watch?.isUnwatched ?? schedule.isActive { effects.mustPoll = true }
         if findJournal() || !isOpened { reload = .everything }
         // The file at the path is that of another suite, which was reported.
         guard journal.problem?.isChangedRoot != true else { return replayJournal() }

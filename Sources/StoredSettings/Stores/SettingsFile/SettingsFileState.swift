@@ -5,7 +5,7 @@ struct SettingsFileState {
     /// How long a file that cannot be parsed may be one that an editor is writing, in seconds.
     static let settlingTime = 0.1
     /// The interval between looks for changes that no event reports, in seconds.
-    static let lookInterval = 0.1
+    static let pollInterval = 0.1
 
     /// The file that was read or written last, without its contents; `nil` when there was none.
     var reading: SettingsFile.Reading?

@@ -47,7 +47,7 @@ package enum SettingsLocation {
         forSuite name: String,
         in environment: SettingsEnvironment
     ) -> Result<FilePath, SettingsError> {
-        let component = fileName(forSuite: name)
+        let component = directoryName(forSuite: name)
         guard !component.isEmpty, component.utf8.count <= FilePath.longestName else {
             let fact = name.isEmpty ? "the suite's name is empty" : "the suite's name is too long for a directory"
             let most = FilePath.longestName
@@ -89,7 +89,7 @@ package enum SettingsLocation {
     /// Returns the name as one path component.
     ///
     /// Characters that could lead elsewhere are percent-encoded.
-    static func fileName(forSuite name: String) -> String {
+    static func directoryName(forSuite name: String) -> String {
         var result = ""
         for (index, scalar) in name.unicodeScalars.enumerated() {
             let isUnsafe =
