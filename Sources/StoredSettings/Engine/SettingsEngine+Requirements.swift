@@ -151,6 +151,10 @@ struct RequirementCheck {
             if requirement.error(of: value) != nil { unmet.append(requirement) }
         }
         replaceValues(requirements, in: engine.store as? any RecoveringStore)
+        // A value that is used beneath a pending write is used again if the write is dropped.
+        for (key, value) in held.checked where pending.contains(key) && used[key] == nil && value != stored[key] {
+            used.updateValue(value, forKey: key)
+        }
         for requirement in unmet {
             let isReplaced = requirement.error(of: value) == nil
             errors[requirement.id] = engine.error(of: requirement, with: pendingOrStored, isReplaced: isReplaced)
@@ -222,29 +226,16 @@ struct RequirementCheck {
     /// The values that may be used, in their order: the last ones, those of the last good copy, and none, so that the defaults
     /// are used.
     private func candidates(in store: (any RecoveringStore)?) -> [(String) -> StoredValue?] {
-        var candidates: [(String) -> StoredValue?] = [
-            // New values beside those that were replaced before. A process that uses the same values may have stored them.
-            { [checked = held.checked, stored] in checked[$0] ?? stored[$0] }
-        ]
-        let copy = store?.copiedValues()
-        if let copy {
-            // What processes have set is in the journal or, after a checkpoint, in the copy.
-            let isGap = held.hasGap
-            candidates.append { [held, stored] key in
-                if copy.newer.contains(key) { return stored[key] }
-                return isGap ? copy.lastGood[key] ?? copy.contents[key] : held.value(forKey: key, over: stored[key])
-            }
-        }
-        candidates.append { [held, stored] in held.value(forKey: $0, over: stored[$0]) }
-        if let copy {
-            // A key that the copy does not have was not set then.
-            let copied = [{ copy.contents[$0] }, { copy.lastGood[$0] ?? copy.contents[$0] }]
-            for values in copied {
-                candidates.append { [stored] in copy.newer.contains($0) ? stored[$0] : values($0) }
-            }
-            candidates += copied
-        }
-        return candidates + [{ _ in nil }]
+        // New values beside those that were replaced before. A process that uses the same values may have stored them.
+        let new = { [checked = held.checked, stored] (key: String) in checked[key] ?? stored[key] }
+        let last = { [held, stored] (key: String) in held.value(forKey: key, over: stored[key]) }
+        guard let copy = store?.copiedValues() else { return [new, last, { _ in nil }] }
+        // A key that the copy does not have was not set then. A copied value may itself be unusable.
+        let copied = [{ copy.lastGood[$0] ?? copy.contents[$0] }, { (key: String) in copy.contents[key] }]
+        // What processes have set is in the journal or, after a checkpoint, in the copy. It must not be hidden by older values.
+        let besideSets = ((held.hasGap ? [] : [last]) + copied)
+            .map { values in { [stored] (key: String) in copy.newer.contains(key) ? stored[key] : values(key) } }
+        return [new] + besideSets + [last] + copied + [{ _ in nil }]
     }
 
     /// Replaces the values of some requirements by the first candidates that meet all of them.

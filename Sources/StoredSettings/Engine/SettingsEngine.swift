@@ -275,7 +275,7 @@ extension SettingsEngine.State {
         let own = commit.origin == .local ? held.endCommit() : nil
         // An equal value of another process is used as well, but ends no pending write.
         let reassigned = own?.reassigned ?? commit.reassigned.filter { held.entries[$0.key] != nil }
-        if own != nil { visible.reassigned = reassigned.map(\.key) }
+        if own != nil { visible.reassigned = reassigned.map(\.key).filter { held.entries[$0] != nil } }
         let changes = commit.changes + reassigned
         for change in changes {
             let key = change.key

@@ -47,7 +47,7 @@ struct ValueHistory {
     /// A value that was read may be an earlier one, which is used until the newest one is checked.
     mutating func noteUsable(_ value: StoredValue, isSet: Bool) {
         guard value != newest, value != values.first || (isSet && newest != nil) else { return }
-        guard isSet || value != replacement?.used else { return }
+        guard isSet || !isOrdered else { return }
         noteGap()
         insert(value, at: 0)
         certainCount = 0
@@ -213,7 +213,10 @@ final class ValueHealth: Sendable {
     /// - Returns: Whether it was not used before.
     func note(_ replacement: ValueReplacement, since changes: Int) -> Bool {
         state.withLock { state in
-            guard state.changes == changes, state.history.replacement != replacement else { return false }
+            // What is used instead of a value that is still stored does not change.
+            guard state.changes == changes, state.history.replacement?.stored != replacement.stored else {
+                return false
+            }
             state.history.note(replacement)
             isOrdered.store(true, ordering: .relaxed)
             return true
@@ -415,6 +418,7 @@ extension SettingBox {
             // The copy may lack it already.
             (engine.store as? any RecoveringStore)?.noteReplacement()
             // Another process may have written it into the copy, after the default was used.
+            if !CheckScope.isCurrent { engine.layersChanged(ofKeys: [name]) }
             engine.afterTransaction { [engine] in engine.deliverLayerChanges(ofKeys: [name]) }
         }
         return reading

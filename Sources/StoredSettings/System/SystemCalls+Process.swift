@@ -99,12 +99,36 @@ extension SystemCalls {
         #endif
     }
 
+    /// Runs a body that writes to a pipe, and fails with `EPIPE` instead of ending the process if the pipe has no reader.
+    package static func withoutPipeSignal(_ body: () -> CInt) -> CInt {
+        var pipeSignal = sigset_t()
+        var oldMask = sigset_t()
+        var pending = sigset_t()
+        // All pointers are valid during the calls, which do not retain them.
+        sigemptyset(&pipeSignal)
+        sigaddset(&pipeSignal, SIGPIPE)
+        sigpending(&pending)
+        let wasPending = sigismember(&pending, SIGPIPE) == 1
+        pthread_sigmask(SIG_BLOCK, &pipeSignal, &oldMask)
+        let result = body()
+        let number = errno
+        if result < 0, number == EPIPE, !wasPending {
+            // The signal was sent to this thread and is pending, so this returns at once.
+            var received: CInt = 0
+            sigpending(&pending)
+            if sigismember(&pending, SIGPIPE) == 1 { sigwait(&pipeSignal, &received) }
+        }
+        pthread_sigmask(SIG_SETMASK, &oldMask, nil)
+        errno = number
+        return result
+    }
+
     /// Writes to standard error, and ignores errors, because there is no other place to report them.
     package static func writeToStandardError(_ text: String) {
         var text = text
         text.withUTF8 { bytes in
             // The bytes are valid during the call, which reads only their count.
-            _ = systemWrite(STDERR_FILENO, bytes.baseAddress, bytes.count)
+            _ = withoutPipeSignal { CInt(clamping: systemWrite(STDERR_FILENO, bytes.baseAddress, bytes.count)) }
         }
     }
 

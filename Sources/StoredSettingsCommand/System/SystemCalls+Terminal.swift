@@ -46,7 +46,7 @@ extension SystemCalls {
                         bytes.withUnsafeBytes { buffer in
                             // The pointer is to the remaining part of the array, and is used only during the call.
                             let rest = UnsafeRawBufferPointer(rebasing: buffer[done...])
-                            return withoutPipeSignal {
+                            return SystemCalls.withoutPipeSignal {
                                 CInt(clamping: systemWrite(stream, rest.baseAddress, min(rest.count, 1 << 20)))
                             }
                         }
@@ -92,28 +92,4 @@ extension SystemCalls {
             }
         }
     }
-}
-
-/// Runs a body that writes to a pipe, and fails with `EPIPE` instead of ending the process if the pipe has no reader.
-private func withoutPipeSignal(_ body: () -> CInt) -> CInt {
-    var pipeSignal = sigset_t()
-    var oldMask = sigset_t()
-    var pending = sigset_t()
-    // All pointers are valid during the calls, which do not retain them.
-    sigemptyset(&pipeSignal)
-    sigaddset(&pipeSignal, SIGPIPE)
-    sigpending(&pending)
-    let wasPending = sigismember(&pending, SIGPIPE) == 1
-    pthread_sigmask(SIG_BLOCK, &pipeSignal, &oldMask)
-    let result = body()
-    let number = errno
-    if result < 0, number == EPIPE, !wasPending {
-        // The signal was sent to this thread and is pending, so this returns at once.
-        var received: CInt = 0
-        sigpending(&pending)
-        if sigismember(&pending, SIGPIPE) == 1 { sigwait(&pipeSignal, &received) }
-    }
-    pthread_sigmask(SIG_SETMASK, &oldMask, nil)
-    errno = number
-    return result
 }

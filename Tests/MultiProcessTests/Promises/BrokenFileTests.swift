@@ -35,6 +35,19 @@ struct BrokenFileTests {
         }
     }
 
+    @Test("a program whose standard error has no reader reads and sets beside a broken file")
+    func brokenPipe() async throws {
+        try await withPlace { place in
+            try place.path.overwriteFile(with: Self.broken)
+            let script = #"exec 2> >(exit 0); wait $!; exec "$@""#
+            try await withProbe(at: place, .init(wrapper: ["/bin/bash", "-c", script, "bash"])) { probe in
+                try await probe.expect("get n", prints: "0")
+                try await probe.expect("set n 1")
+                try await probe.finish()
+            }
+        }
+    }
+
     @Test("unknown keys and values of another type are kept until they are assigned")
     func unknown() async throws {
         try await withPlace { place in

@@ -308,6 +308,89 @@ struct HeldValuesTests {
         }
     }
 
+    /// Stores `limit`, and makes a checkpoint.
+    private func setLimit(_ process: PoolProcess) async throws {
+        try await process.limit.set(900)
+        try await process.pool.suite.checkpoint()
+        #expect(process.values == [5, 40, 900])
+    }
+
+    @Test(
+        "an unusable value after one that violated a requirement is replaced by the value in use, also after an explanation",
+        arguments: [false, true]
+    )
+    func unusableAfterUnmet(isExplained: Bool) async throws {
+        try await withPoolProcess(reporter) { process in
+            try await setLimit(process)
+            let seen = ObservedChanges(of: process.limit)
+            try process.edit(#"{"least": 5, "most": 40, "limit": 14}"#)
+            #expect(process.values == [5, 40, 900])
+            if !isExplained {
+                try await process.pool.suite.setStoredValue(1, forKey: "other")
+                try await process.pool.suite.checkpoint()
+            }
+            try process.edit(#"{"least": 5, "most": 40, "limit": "bad"}"#)
+            #expect(process.values == [5, 40, 900])
+            if isExplained { _ = process.pool.$most.explain() }
+            try await process.pool.suite.setStoredValue(2, forKey: "other")
+            try await process.pool.suite.checkpoint()
+            #expect(process.values == [5, 40, 900])
+            #expect(seen.pairs.isEmpty)
+            let later = PoolProcess(process.path, reporter)
+            #expect(later.values == [5, 40, 900])
+            later.store.close()
+        }
+    }
+
+    @Test("an unusable value in the copy is not what a new process uses")
+    func unusableInCopy() async throws {
+        try await withPoolProcess(reporter) { process in
+            try process.edit(#"{"least": 5, "most": 5000}"#)
+            #expect(process.pool.values == [5, 40])
+            try await process.pool.suite.setStoredValue(1, forKey: "other")
+            try await process.pool.suite.checkpoint()
+            process.store.close()
+            try process.path.replaceFile(with: #"{"least": 50, "most": 6000, "other": 1}"#)
+            for number in 2...3 {
+                let later = PoolProcess(process.path, reporter)
+                #expect(later.pool.values == [5, 40])
+                try await later.pool.suite.setStoredValue(.integer(Int128(number)), forKey: "other")
+                try await later.pool.suite.checkpoint()
+                later.store.close()
+            }
+        }
+    }
+
+    @Test("a raw set of the unusable stored value changes no value in use")
+    func unusableAgain() async throws {
+        try await withPoolProcess(reporter) { process in
+            try process.edit(#"{"least": 22, "most": 5000}"#)
+            #expect(process.pool.values == [22, 40])
+            try await process.pool.suite.setStoredValue(1, forKey: "other")
+            try await process.pool.suite.checkpoint()
+            let later = PoolProcess(process.path, reporter)
+            #expect(later.pool.values == [22, 40])
+            try await later.pool.suite.setStoredValue(5_000, forKey: "most")
+            #expect(later.pool.values == [22, 40])
+            process.store.lookAndWait()
+            #expect(process.pool.values == [22, 40])
+            later.store.close()
+        }
+    }
+
+    @Test("an edit that a process has noticed earlier does not hide the set of another one")
+    func setAfterNoticedEdit() async throws {
+        try await withPoolProcess(reporter) { process in
+            let other = PoolProcess(process.path, reporter)
+            #expect(other.pool.values == [5, 40])
+            try other.edit(#"{"least": 20, "most": 40}"#)
+            #expect(other.pool.values == [20, 40])
+            try await process.pool.$most.set(9)
+            #expect(other.pool.values == [5, 9])
+            other.store.close()
+        }
+    }
+
     @Test(
         "an assignment that does not meet a requirement does not become the value that is used instead of an unusable one"
     )
