@@ -211,7 +211,7 @@ extension SettingsCatalog {
         let condition = Requirement(requirement, keys, owner, prepare: prepare, origins: origins) { [files] stored in
             var snapshots = files.map(\.snapshot.number)
             var values = (repeat (each boxes).checkedValue(of: stored((each boxes).key.storedKeys)))
-            // Values of different moments of a file may be a combination that never was.
+            // Values of different versions of a file may be a combination that never was.
             for _ in 0..<LayerList.maximumOfReads {
                 let newest = files.map(\.snapshot.number)
                 guard newest != snapshots else { break }

@@ -498,7 +498,8 @@ extension SettingsEngine {
         invalidate()
     }
 
-    /// Notifies the subscribers of some keys of a change of layers, after the requirements on them were checked.
+    /// Notifies the subscribers of some keys of a change of layers, or of what is used instead of an unusable value, after the
+    /// requirements on them were checked.
     ///
     /// The caller holds no lock, because reading the store can report errors. Changes of layers contain no values of them:
     /// each subscriber reads the newest one. So the order of several calls does not matter.

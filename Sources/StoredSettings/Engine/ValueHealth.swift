@@ -46,8 +46,7 @@ struct ValueHistory {
     ///
     /// A value that was read may be an earlier one, which is used until the newest one is checked.
     mutating func noteUsable(_ value: StoredValue, isSet: Bool) {
-        guard value != newest, value != values.first || (isSet && newest != nil) else { return }
-        guard isSet || !isOrdered else { return }
+        guard isSet || !isOrdered, value != newest ?? values.first else { return }
         noteGap()
         insert(value, at: 0)
         certainCount = 0
@@ -90,7 +89,7 @@ struct ValueHistory {
 
     /// The values that may be used instead of an unusable one, newest first: those before the last good copy, and those after it.
     ///
-    /// Values that are newer than the unusable one follow those before it: it may be in use while they are checked.
+    /// Values that are newer than the unusable one follow those before it: a subscriber may read it late, while they are checked.
     ///
     /// - Parameter stored: The unusable value.
     /// - Returns: The values; `nil` after the copy if neither it nor older values count.

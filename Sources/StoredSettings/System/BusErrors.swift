@@ -53,7 +53,7 @@ enum BusErrors {
 
     private static let replacements = Atomic(0)
 
-    static func watch(_ page: UnsafeMutableRawPointer, _ length: Int = SharedPage.size) {
+    static func watch(_ page: UnsafeMutableRawPointer, _ length: Int) {
         unblock()
         let start = UInt(bitPattern: page)
         mappings.withLock { mappings in

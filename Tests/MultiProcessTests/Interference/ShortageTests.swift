@@ -83,6 +83,17 @@ struct ShortageTests {
         }
     }
 
+    @Test("a process that cannot start a thread writes the file when it exits")
+    func exit() async throws {
+        try await withProbe { probe, place in
+            try await probe.expect("starve")
+            try await probe.expect("set n 1")
+            try probe.send("exit")
+            try await probe.finish()
+            #expect(try document(at: place.path)["n"] as? Int == 1)
+        }
+    }
+
     @Test("checkpoints go on while observers and reporters block")
     func blockedObservers() async throws {
         try await withProbes(2) { probes, place in

@@ -153,8 +153,7 @@ struct HeldValuesTests {
         try await withPoolProcess(reporter) { process in
             try process.edit(Self.unmet)
             #expect(process.pool.values == [5, 40])
-            try await process.pool.suite.setStoredValue(1, forKey: "other")
-            try await process.pool.suite.checkpoint()
+            try await checkpoint(process.pool.suite, with: 1)
             if !hasCopy { try FileManager.default.removeItem(atPath: process.path + ".last-good") }
             let later = PoolProcess(process.path, reporter)
             #expect(later.pool.values == (hasCopy ? [5, 40] : [1, 10]))
@@ -270,8 +269,7 @@ struct HeldValuesTests {
                 try process.edit(#"{"least": 50, "most": 5000}"#)
             }
             #expect(pool.values == expected)
-            try await pool.suite.setStoredValue(1, forKey: "other")
-            try await pool.suite.checkpoint()
+            try await checkpoint(pool.suite, with: 1)
             #expect(pool.values == expected)
             let later = PoolProcess(process.path, reporter)
             #expect(later.pool.values == expected)
@@ -296,8 +294,7 @@ struct HeldValuesTests {
             if kind == 2 {
                 // The record is gone before the process reads it.
                 for number in 1...2 {
-                    try await other.pool.suite.setStoredValue(.integer(Int128(number)), forKey: "other")
-                    try await other.pool.suite.checkpoint()
+                    try await checkpoint(other.pool.suite, with: .integer(Int128(number)))
                 }
             }
             process.store.lookAndWait()
@@ -306,6 +303,12 @@ struct HeldValuesTests {
             for process in [process, other] { #expect(process.pool.values == [31, 40]) }
             other.store.close()
         }
+    }
+
+    /// Makes a checkpoint of a change of another key.
+    private func checkpoint(_ suite: SettingsSuite, with value: StoredValue) async throws {
+        try await suite.setStoredValue(value, forKey: "other")
+        try await suite.checkpoint()
     }
 
     /// Stores `limit`, and makes a checkpoint.
@@ -326,14 +329,12 @@ struct HeldValuesTests {
             try process.edit(#"{"least": 5, "most": 40, "limit": 14}"#)
             #expect(process.values == [5, 40, 900])
             if !isExplained {
-                try await process.pool.suite.setStoredValue(1, forKey: "other")
-                try await process.pool.suite.checkpoint()
+                try await checkpoint(process.pool.suite, with: 1)
             }
             try process.edit(#"{"least": 5, "most": 40, "limit": "bad"}"#)
             #expect(process.values == [5, 40, 900])
             if isExplained { _ = process.pool.$most.explain() }
-            try await process.pool.suite.setStoredValue(2, forKey: "other")
-            try await process.pool.suite.checkpoint()
+            try await checkpoint(process.pool.suite, with: 2)
             #expect(process.values == [5, 40, 900])
             #expect(seen.pairs.isEmpty)
             let later = PoolProcess(process.path, reporter)
@@ -347,15 +348,13 @@ struct HeldValuesTests {
         try await withPoolProcess(reporter) { process in
             try process.edit(#"{"least": 5, "most": 5000}"#)
             #expect(process.pool.values == [5, 40])
-            try await process.pool.suite.setStoredValue(1, forKey: "other")
-            try await process.pool.suite.checkpoint()
+            try await checkpoint(process.pool.suite, with: 1)
             process.store.close()
             try process.path.replaceFile(with: #"{"least": 50, "most": 6000, "other": 1}"#)
             for number in 2...3 {
                 let later = PoolProcess(process.path, reporter)
                 #expect(later.pool.values == [5, 40])
-                try await later.pool.suite.setStoredValue(.integer(Int128(number)), forKey: "other")
-                try await later.pool.suite.checkpoint()
+                try await checkpoint(later.pool.suite, with: .integer(Int128(number)))
                 later.store.close()
             }
         }
@@ -366,8 +365,7 @@ struct HeldValuesTests {
         try await withPoolProcess(reporter) { process in
             try process.edit(#"{"least": 22, "most": 5000}"#)
             #expect(process.pool.values == [22, 40])
-            try await process.pool.suite.setStoredValue(1, forKey: "other")
-            try await process.pool.suite.checkpoint()
+            try await checkpoint(process.pool.suite, with: 1)
             let later = PoolProcess(process.path, reporter)
             #expect(later.pool.values == [22, 40])
             try await later.pool.suite.setStoredValue(5_000, forKey: "most")
@@ -405,7 +403,7 @@ struct HeldValuesTests {
         #expect(pool.$least.explain().value == 1)
     }
 
-    @Test("a check sees the values of one moment of a file", arguments: 0..<6)
+    @Test("a check sees the values of one version of a file", arguments: 0..<6)
     func replacedFile(validationsBefore: Int) async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/layer.json"

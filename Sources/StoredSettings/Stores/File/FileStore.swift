@@ -465,16 +465,18 @@ enum OpenStores {
         let mayWait = TransactionScope.current == nil
         let signal = ThreadSignal()
         let end = SuspendingClock.now + timeout
+        let work: @Sendable () -> Void = {
+            let deadline = ContinuousClock.now + CheckpointSchedule.timeoutAtEnd
+            for store in stores.withLock(\.objects) { store.finishAtExit(until: deadline, mayWait: mayWait) }
+            // Under the lock, so that the other thread is not about to wait when the signal is sent.
+            signal.withLock { _ = isFinished.set() }
+            signal.signal()
+        }
         do {
-            try BackgroundThread.start(SystemCalls()) {
-                let deadline = ContinuousClock.now + CheckpointSchedule.timeoutAtEnd
-                for store in stores.withLock(\.objects) { store.finishAtExit(until: deadline, mayWait: mayWait) }
-                _ = isFinished.set()
-                signal.signal()
-            }
+            try BackgroundThread.start(SystemCalls(), work)
         } catch {
-            // The next process that opens a suite makes the checkpoint.
-            return
+            // The system starts no thread. Then a lock that this one holds is the only danger.
+            work()
         }
         signal.withLock {
             while !isFinished.isSet, .now < end { signal.wait(until: end) }

@@ -31,7 +31,7 @@ package final class SharedPage: @unchecked Sendable {
         words = start.bindMemory(to: Atomic<UInt64>.self, capacity: Self.size / 8)
         self.file = file
         self.system = system
-        BusErrors.watch(start)
+        BusErrors.watch(start, SharedPage.size)
     }
 
     deinit {
@@ -139,7 +139,7 @@ struct PageWindow: ~Copyable {
     init?() {
         guard let start = SystemCalls.mapZeros(SharedPage.size) else { return nil }
         self.start = start
-        BusErrors.watch(start)
+        BusErrors.watch(start, SharedPage.size)
     }
 
     deinit {
