@@ -180,6 +180,8 @@ final class FaultTrial {
         case .status where isAboutJournal && step.isSynchronizing: true
         // A journal without write permission can be read, and a writer opens it again.
         case .open where isAboutJournal: failure == .notPermitted
+        // The permissions of a copy that may not be opened are those at its name.
+        case .open, .status where call.path.hasSuffix(".last-good") && failure == .notPermitted: true
         // A record that cannot be copied into shared memory is written.
         case .map where isAboutJournal, .allocate where isAboutJournal: true
         // Where there is no space for a draft, room is made, and it is written again.
