@@ -9,6 +9,8 @@ struct HeldValues {
     /// The value that is used instead of the stored one.
     struct Entry {
         var used: StoredValue?
+        /// What readers see, which is a pending write that the stored value has ended until that value is checked.
+        var seen: StoredValue?
         /// Whether the stored value was checked.
         ///
         /// Otherwise it is used as soon as it is found to meet all requirements.
@@ -46,11 +48,17 @@ struct HeldValues {
 
     func value(forKey key: String, over stored: StoredValue?) -> StoredValue? {
         guard let entry = entries[key] else { return stored }
+        return entry.seen
+    }
+
+    /// The value that is used while the stored one does not meet a requirement, without pending writes.
+    func usedValue(forKey key: String, over stored: StoredValue?) -> StoredValue? {
+        guard let entry = entries[key] else { return stored }
         return entry.used
     }
 
     func applied(to contents: [String: StoredValue]) -> [String: StoredValue] {
-        entries.reduce(into: contents) { $0[$1.key] = $1.value.used }
+        entries.reduce(into: contents) { $0[$1.key] = $1.value.seen }
     }
 
     /// The values that are used instead of stored ones that were checked.
@@ -129,9 +137,15 @@ struct HeldValues {
     /// - Parameters:
     ///   - change: A change of the store.
     ///   - origin: Its origin.
-    ///   - seen: The value that readers have seen before, which is used until the new one is checked.
+    ///   - used: The value that is used if the new one does not meet the requirements.
+    ///   - seen: The value that readers have seen before, and see until the new one is checked.
     /// - Returns: Whether the table has changed.
-    mutating func record(_ change: StoreChange, _ origin: SettingChangeOrigin, seen: StoredValue?) -> Bool {
+    mutating func record(
+        _ change: StoreChange,
+        _ origin: SettingChangeOrigin,
+        used: StoredValue?,
+        seen: StoredValue?
+    ) -> Bool {
         guard restricted.contains(change.key) else { return false }
         let isReplaced = entries.removeValue(forKey: change.key) != nil
         guard origin == .external else {
@@ -141,7 +155,7 @@ struct HeldValues {
         }
         isCheckDue = true
         guard PendingWrites.change(ofKey: change.key, from: seen, to: change.new) != nil else { return isReplaced }
-        entries[change.key] = Entry(used: seen, isChecked: false)
+        entries[change.key] = Entry(used: used, seen: seen, isChecked: false)
         return true
     }
 
@@ -155,7 +169,7 @@ struct HeldValues {
         _ used: [String: StoredValue?],
         _ errors: [Requirement.ID: SettingsError]
     ) -> (new: [SettingsError], settled: [SettingsError]) {
-        entries = used.mapValues { Entry(used: $0, isChecked: true) }
+        entries = used.mapValues { Entry(used: $0, seen: $0, isChecked: true) }
         (version, isCheckDue, hasGap) = (version + 1, false, false)
         // A commit that is under way was checked with values that may have changed before this check.
         for thread in commits.keys { commits[thread]?.isChecked = false }

@@ -107,7 +107,7 @@ extension SettingsEngine: LastGoodObserver {
     var replacements: [ValueReplacement] {
         // In the copy, a value is nested one level deeper. A secret that was replaced must not survive on the disk.
         valueHealth.withLock { $0.replacements() }
-            .filter { !isSecret($0.key) && $0.used.isNested(within: StoredValue.maximumDepth - 1) }
+            .filter { !isSecret($0.key) && $0.used?.isNested(within: StoredValue.maximumDepth - 1) ?? true }
     }
 
     func uses(_ value: StoredValue?, forKey key: String) -> Bool {

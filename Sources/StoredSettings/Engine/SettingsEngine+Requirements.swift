@@ -112,12 +112,7 @@ extension SettingsEngine {
     /// Retains the values that are used, for processes that begin while the others are stored, and no longer those that were.
     private func retainUsedValues(of check: RequirementCheck) {
         for key in check.replacedKeys {
-            let replacement: ValueReplacement? =
-                if let stored = check.stored[key], case let used?? = check.used[key] {
-                    ValueReplacement(key: key, stored: stored, used: used)
-                } else {
-                    nil
-                }
+            let replacement = check.used[key].map { ValueReplacement(key: key, stored: check.stored[key], used: $0) }
             valueHealth.withLock { table in
                 table.note(replacement, forKey: key)
                 if replacement != nil { table.noteReplacement(ofKey: key) }
@@ -228,7 +223,7 @@ struct RequirementCheck {
     private func candidates(in store: (any RecoveringStore)?) -> [(String) -> StoredValue?] {
         // New values beside those that were replaced before. A process that uses the same values may have stored them.
         let new = { [checked = held.checked, stored] (key: String) in checked[key] ?? stored[key] }
-        let last = { [held, stored] (key: String) in held.value(forKey: key, over: stored[key]) }
+        let last = { [held, stored] (key: String) in held.usedValue(forKey: key, over: stored[key]) }
         guard let copy = store?.copiedValues() else { return [new, last, { _ in nil }] }
         // A key that the copy does not have was not set then. A copied value may itself be unusable.
         let copied = [{ copy.lastGood[$0] ?? copy.contents[$0] }, { (key: String) in copy.contents[key] }]

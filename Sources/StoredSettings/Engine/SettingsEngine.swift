@@ -268,7 +268,7 @@ extension SettingsEngine.State {
     ///   - commit: The commit.
     ///   - used: The values that were used instead of unusable ones that the commit replaces.
     /// - Returns: What readers see of it.
-    mutating func record(_ commit: StoreCommit, over used: [String: StoredValue]) -> VisibleChanges {
+    mutating func record(_ commit: StoreCommit, over used: [String: StoredValue?]) -> VisibleChanges {
         guard !pendingWrites.isEmpty || held.isRestricting else { return VisibleChanges(changes: commit.changes) }
         var visible = VisibleChanges()
         if commit.gap == .allKeys { held.noteGap() }
@@ -283,8 +283,11 @@ extension SettingsEngine.State {
             let old = value(forKey: key, over: change.old)
             let isReassigned = own == nil && change.old == change.new
             let ended = isReassigned ? nil : pendingWrites.end(key, with: commit.origin)
-            let seen = old == change.old ? used[key] ?? old : old
-            if held.record(change, commit.origin, seen: seen) || ended != nil { visible.isUnknown = true }
+            let last = [held.usedValue(forKey: key, over: change.old), old]
+                .map { $0 == change.old ? used[key] ?? $0 : $0 }
+            if held.record(change, commit.origin, used: last[0], seen: last[1]) || ended != nil {
+                visible.isUnknown = true
+            }
             if commit.origin == .external, ended != nil,
                 PendingWrites.change(ofKey: key, from: old, to: change.new) != nil
             {

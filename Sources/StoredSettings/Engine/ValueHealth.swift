@@ -30,7 +30,7 @@ struct ValueHistory {
         }
         // Sets of this process, which need not be recorded, may have come between.
         if old != newest { (certainCount, isComplete) = (0, false) }
-        if let replacement, replacement.stored == old { insertUsed(replacement.used) }
+        if let replacement, replacement.stored == old, let used = replacement.used { insertUsed(used) }
         insert(old, at: 0, keeping: replacement?.used)
         (newest, replacement) = (new, nil)
     }
@@ -102,8 +102,8 @@ struct ValueHistory {
             certain = newer[age...].drop { $0 == stored } + newer[..<age]
         }
         var first = certain.map { Candidate(value: $0, isCertain: isNewest) }
-        if let replacement, replacement.stored == stored {
-            first.append(Candidate(value: replacement.used, isCertain: true))
+        if let replacement, replacement.stored == stored, let used = replacement.used {
+            first.append(Candidate(value: used, isCertain: true))
         }
         let last = values.dropFirst(certainCount).map { Candidate(value: $0, isCertain: false) }
         return (first, isNewest && isComplete ? nil : last)
@@ -350,10 +350,10 @@ struct ValueHealthTable {
     }
 
     /// The values that were used instead of those that changes replace.
-    func usedValues(insteadOf changes: [StoreChange]) -> [String: StoredValue] {
+    func usedValues(insteadOf changes: [StoreChange]) -> [String: StoredValue?] {
         changes.reduce(into: [:]) { used, change in
             let known = entries[change.key]?.history.values.replacement
-            if let known, known.stored == change.old { used[change.key] = known.used }
+            if let known, known.stored == change.old { used.updateValue(known.used, forKey: change.key) }
         }
     }
 
@@ -438,7 +438,7 @@ extension SettingBox {
         // A value that was set or removed since the last checkpoint is newer than the copy.
         if let copy = (engine.store as? any RecoveringStore)?.copiedValues(), !copy.newer.contains(name) {
             // The retained value is older than the copied one, which may have become usable since.
-            copied = [copy.contents[name], copy.lastGood[name]].filter { $0 != unusable }
+            copied = [copy.contents[name], copy.lastGood[name] ?? nil].filter { $0 != unusable }
         }
         return firstUsable(of: copied.compactMap { $0.map { .init(value: $0, isCertain: true) } } + last)
     }

@@ -261,17 +261,17 @@ extension LastGoodObserver {
 /// The values of the last good copy.
 struct CopiedValues {
     var contents: [String: StoredValue]
-    /// The older values that were retained because those of the contents were unusable then, by key.
-    var lastGood: [String: StoredValue]
+    /// The older values that were retained because those of the contents were not used then, by key; `nil` for no value.
+    var lastGood: [String: StoredValue?]
     /// The keys whose values were set or removed since.
     var newer: Set<String>
 }
 
-/// A value that is used instead of a stored one.
+/// A value that is used instead of a stored one; either may be none.
 struct ValueReplacement: Equatable {
     var key: String
-    var stored: StoredValue
-    var used: StoredValue
+    var stored: StoredValue?
+    var used: StoredValue?
 }
 
 /// How long the values of a suite last.

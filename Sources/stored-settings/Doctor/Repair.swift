@@ -113,7 +113,7 @@ struct Repair {
             guard let copy else { return [] }
             // A value that was changed later remains.
             let keys = copy.unusableKeys.filter { transaction[storedValueFor: $0] == copy.contents[$0] }
-            for key in keys { try transaction.setStoredValue(copy.lastGood[key], forKey: key) }
+            for key in keys { try transaction.setStoredValue(copy.lastGood[key] ?? nil, forKey: key) }
             return keys
         }
     }

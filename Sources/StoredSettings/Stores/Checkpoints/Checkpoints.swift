@@ -41,7 +41,7 @@ struct Checkpoints {
         let observer = observer
         let known = store.peek { $0.replacements(of: observer) }
         guard !known.isEmpty, let copy = store.copiedValues() else { return [] }
-        return Set(known.filter { ![copy.contents[$0.key], copy.lastGood[$0.key]].contains($0.value) }.keys)
+        return Set(known.filter { copy.lastGood[$0.key] ?? copy.contents[$0.key] != $0.value }.keys)
     }
 
     private func report(_ error: SettingsError) {
@@ -349,7 +349,7 @@ extension Checkpointer {
         var epoch: UInt32
         var contents: [String: StoredValue]
         /// The last good values of keys whose values are unusable, as far as this process knows.
-        var lastGood: [String: StoredValue]
+        var lastGood: [String: StoredValue?]
         /// The keys whose values have changed since the last checkpoint.
         var changed: Set<String>
         /// The settings file, without its contents; `nil` when there is none.

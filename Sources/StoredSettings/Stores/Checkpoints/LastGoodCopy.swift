@@ -202,7 +202,7 @@ extension SettingsFile {
 
     /// Returns the last good values for the next copy: those that this process knows, and those of the last copy.
     ///
-    /// A value of the last copy is retained while the unusable value that was copied with it is stored.
+    /// A value of the last copy is retained while the value that was not used, and was copied with it, is stored.
     ///
     /// - Parameters:
     ///   - known: The values that this process knows.
@@ -211,11 +211,11 @@ extension SettingsFile {
     ///   - directory: The directory of the settings file.
     /// - Returns: The values, by key.
     func allLastGood(
-        _ known: [String: StoredValue],
+        _ known: [String: StoredValue?],
         in contents: [String: StoredValue],
         _ retains: (String) -> Bool,
         _ directory: SettingsDirectory
-    ) -> [String: StoredValue] {
+    ) -> [String: StoredValue?] {
         do {
             guard let handle = try openLastGood(in: directory) else { return known }
             let start = SettingsFileText.startOfLastGood
@@ -223,7 +223,7 @@ extension SettingsFile {
             guard try system.contents(of: handle, in: 0..<start.count) == start else { return known }
             let copy = try read(handle, .strict)
             let retained = copy.lastGood.filter { key, _ in
-                copy.contents[key] != nil && copy.contents[key] == contents[key] && retains(key)
+                copy.contents[key] == contents[key] && retains(key)
             }
             return retained.merging(known) { $1 }
         } catch {

@@ -74,7 +74,7 @@ struct FileStoreState: ~Copyable {
     }
 
     /// The values that the settings of an observer use instead of the stored ones, by key.
-    func replacements(of observer: (any LastGoodObserver)?) -> [String: StoredValue] {
+    func replacements(of observer: (any LastGoodObserver)?) -> [String: StoredValue?] {
         let current = observer?.replacements.filter { contents[$0.key] == $0.stored } ?? []
         return Dictionary(current.map { ($0.key, $0.used) }) { $1 }
     }

@@ -43,7 +43,7 @@ package struct SettingsFile: Sendable {
         /// A checksum of the contents, if later changes may have the same status for more than a moment.
         var checksum: UInt64?
         /// The last good values of keys whose values were unusable, in a last good copy.
-        var lastGood: [String: StoredValue] = [:]
+        var lastGood: [String: StoredValue?] = [:]
         /// Whether this process has found that a checkpoint may write the file anew: see ``SettingsFileText/isCanonical``.
         var isCanonical = false
     }
@@ -300,7 +300,7 @@ extension SettingsFile {
     /// - Throws: ``SystemError`` if it cannot be written, or ``SettingsError`` if the contents have no JSON form.
     func draft(
         _ contents: [String: StoredValue],
-        lastGood: [String: StoredValue],
+        lastGood: [String: StoredValue?],
         retains: (String) -> Bool,
         replacing current: Reading?,
         makeRoom: () throws -> Void

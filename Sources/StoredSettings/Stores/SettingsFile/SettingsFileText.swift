@@ -6,8 +6,8 @@ package struct SettingsFileText {
     private let bytes: [UInt8]
     /// The stored values, without the reserved members, of which a checkpoint changes no `$schema`.
     package let contents: [String: StoredValue]
-    /// The last good values of keys whose values were unusable, in a last good copy.
-    package let lastGood: [String: StoredValue]
+    /// The last good values of keys whose values were not used, in a last good copy; `nil` for no value.
+    package let lastGood: [String: StoredValue?]
     /// The member that has these values; `nil` in a file without it.
     private let lastGoodMember: StoredValue?
     /// - Throws: ``JSONSyntaxError`` if the text is not valid.
@@ -15,7 +15,7 @@ package struct SettingsFileText {
         self.bytes = bytes
         var contents = try JSONReader.readObject(bytes, dialect)
         lastGoodMember = contents[StoredValue.lastGoodKey]
-        if case .dictionary(let values) = lastGoodMember { lastGood = values } else { lastGood = [:] }
+        lastGood = Self.lastGood(in: lastGoodMember)
         contents.removeReserved()
         self.contents = contents
     }
@@ -50,12 +50,28 @@ package struct SettingsFileText {
     /// Returns the text of a last good copy: a canonical text, with the last good values of unusable ones as its first member.
     ///
     /// - Throws: ``SettingsError`` if a value is nested too deeply.
-    static func copy(of contents: [UInt8], lastGood: [String: StoredValue]) throws -> [UInt8] {
+    static func copy(of contents: [UInt8], lastGood: [String: StoredValue?]) throws -> [UInt8] {
         guard !lastGood.isEmpty else { return contents }
-        let values = try JSONWriter.text(of: .dictionary(lastGood), nil, level: 1)
+        var member = lastGood.compactMapValues(\.self)
+        let missing = lastGood.filter { $0.value == nil }.keys.sorted()
+        if !missing.isEmpty { member[Self.missingKey] = .array(missing.map(StoredValue.string)) }
+        let values = try JSONWriter.text(of: .dictionary(member), nil, level: 1)
         // The first line of the contents is the opening brace, unless they are empty.
         let isEmpty = contents.starts(with: "{}".utf8)
         return startOfLastGood + values + (isEmpty ? Array("\n}\n".utf8) : Array(",\n".utf8) + contents.dropFirst(2))
+    }
+
+    /// The name under which the last good values list the keys that had none: no key is empty.
+    private static let missingKey = ""
+
+    private static func lastGood(in member: StoredValue?) -> [String: StoredValue?] {
+        guard case .dictionary(var values) = member else { return [:] }
+        let missing = values.removeValue(forKey: missingKey)
+        var lastGood = values.mapValues(Optional.some)
+        if case .array(let keys) = missing {
+            for case .string(let key) in keys { lastGood.updateValue(nil, forKey: key) }
+        }
+        return lastGood
     }
 
     /// The first bytes of a copy with such values, and of no other.

@@ -181,7 +181,7 @@ final class FaultTrial {
         // A journal without write permission can be read, and a writer opens it again.
         case .open where isAboutJournal: failure == .notPermitted
         // The permissions of a copy that may not be opened are those at its name.
-        case .open, .status where call.path.hasSuffix(".last-good") && failure == .notPermitted: true
+        case .open where isCopyRefused(call), .status where isCopyRefused(call): true
         // A record that cannot be copied into shared memory is written.
         case .map where isAboutJournal, .allocate where isAboutJournal: true
         // Where there is no space for a draft, room is made, and it is written again.
@@ -193,6 +193,10 @@ final class FaultTrial {
             isAboutCopy(call.path) && isCopyCurrent
         default: false
         }
+    }
+
+    private func isCopyRefused(_ call: NthCall.Call) -> Bool {
+        call.path.hasSuffix(".last-good") && failure == .notPermitted
     }
 
     private func isAboutCopy(_ path: String) -> Bool {
