@@ -119,7 +119,8 @@ let package = Package(
             name: "StoredSettingsTests",
             dependencies: [
                 "StoredSettings", "StoredSettingsCommand", "StoredSettingsTesting", "ProcessSupport", "TestSupport",
-            ]
+            ],
+            exclude: ["Layers/MergingCases.json"]
         ),
         // Members of etcd, a proxy that disturbs connections, and a server with scripted answers.
         .target(

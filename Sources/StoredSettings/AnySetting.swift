@@ -252,6 +252,8 @@ package protocol CatalogSetting: Sendable {
     ///
     /// - Throws: ``SettingsError`` that names the setting.
     func converted(_ text: String) throws -> ConvertedText
+    /// The same for a value as in a file.
+    func converted(_ given: StoredValue) throws -> ConvertedText
     /// Checks whether a stored value could be used.
     ///
     /// - Throws: ``SettingsError`` that names the setting.
@@ -274,16 +276,20 @@ extension CatalogSetting {
     package var isSecret: Bool { metadata.traits.isSecret }
     package func isSecret(_ stored: StoredValue?) -> Bool { isSecret }
     package func written(_ stored: StoredValue) -> StoredValue { stored }
+    package func converted(_ given: StoredValue) throws -> ConvertedText {
+        try check(given)
+        return ConvertedText(given)
+    }
     package func unknownMembers(in stored: StoredValue) -> [SettingsError] { [] }
     package func unknownMembers() -> [SettingsError] { [] }
     package func warnings(in contents: [String: StoredValue]) -> [SettingsError] { [] }
 }
 
-/// A text that is a valid value of a setting.
+/// What a person gives for a setting, a text or a value as in a file, after it was checked.
 package struct ConvertedText: Sendable {
     /// The stored form of the value; `nil` removes the stored value.
     package let value: StoredValue?
-    /// Stores a text that lacks members, over the value in a transaction; `nil` for a text that lacks none.
+    /// Stores only some members, in a transaction; `nil` if all are given.
     package let setPart: (@Sendable (inout SettingsTransaction) throws -> Void)?
 
     package init(_ value: StoredValue?, setPart: (@Sendable (inout SettingsTransaction) throws -> Void)? = nil) {

@@ -20,6 +20,7 @@ public struct DefaultStorageOptional<Value: Sendable>: Sendable {
     public var wrappedValue: Value? {
         @inlinable get { setting.value }
         nonmutating set { setting.value = newValue }
+        nonmutating _modify { yield &setting.value }
     }
 
     /// The setting itself, to update, reset, observe or explain it.

@@ -92,7 +92,8 @@ extension Setting {
     ///
     /// An assignment stores the value before it returns, and reports a failure. A rejected value changes nothing. A value
     /// that cannot be saved now is used and saved later, unless a newer value is stored before;
-    /// ``SettingsSuite/synchronize()`` throws while it is not saved. Use ``set(_:)`` to receive the error instead.
+    /// ``SettingsSuite/synchronize()`` throws while it is not saved. Use ``set(_:)`` to receive the error instead. A structure
+    /// that is changed in place, as by `settings.limits.burst = 9`, stores the members that have changed.
     ///
     /// Reading a number, a `Bool` or another value of at most 8 bytes that is copied bit by bit takes a few nanoseconds, on
     /// any number of threads. Other values take some tens of nanoseconds, and are decoded only after a change. A read of
@@ -112,6 +113,29 @@ extension Setting {
                 report(error, as: .unstorable)
             }
         }
+        nonmutating _modify {
+            var new = value
+            // An object could change meanwhile.
+            let old = box.encoded(new)
+            // Also if what changes it throws.
+            defer {
+                do {
+                    try assign(new, insteadOf: old)
+                } catch {
+                    report(error, as: .unstorable)
+                }
+            }
+            yield &new
+        }
+    }
+
+    private func assign(_ new: Value, insteadOf old: StoredValue?) throws {
+        let known = box.storedValue
+        if known == nil, let old, old == box.encoded(new) { return }
+        let stored = try box.encode(new, besides: known, StoredValue.changes(from: old)) {
+            try box.storedReading(of: $0, isForChange: true).value
+        }
+        assign(stored)
     }
 
     /// The value, when it is not in the cache.

@@ -30,25 +30,24 @@ extension Setting {
 
     private func explanation(ofStored stored: StoredValue?) -> SettingExplanation<Value> {
         var candidates: [Candidate] = []
-        let overrides = box.quietOverrideReadings
+        let overrides = box.overrideReadings(over: stored)
         candidates += overrides.compactMap(candidate)
         var problem = overrides.problems().first
         do {
             let layer = engine.isHeld(box.key.storedKeys) ? SettingsLayer.lastGood : .store
-            if let value = try stored.map(box.decode) { candidates.append(Candidate(layer: layer, value: value)) }
+            if let stored { candidates.append(Candidate(layer: layer, try box.storedReading(of: stored))) }
         } catch {
             if candidates.isEmpty { problem = problem ?? box.unreadable(error) }
             if let lastGood = stored.flatMap({ box.lastGoodReading(insteadOf: $0) }) {
-                candidates.append(Candidate(layer: .lastGood, value: lastGood.value))
+                candidates.append(Candidate(layer: .lastGood, lastGood))
             }
         }
-        let bases = box.quietBaseReadings
+        let bases = box.baseReadings()
         if candidates.isEmpty { problem = problem ?? bases.problems().first }
         candidates += bases.compactMap(candidate)
         do {
-            let isHidden = candidates.contains { $0.layer == .store }
-            if !isHidden, let value = try engine.store.fallback(forKey: key).map(box.decode) {
-                candidates.append(Candidate(layer: .fallback, value: value))
+            if let stored = engine.store.fallback(forKey: key) {
+                candidates.append(Candidate(layer: .fallback, try box.storedReading(of: stored)))
             }
         } catch {
             if candidates.isEmpty { problem = problem ?? box.unreadable(error) }
@@ -57,7 +56,7 @@ extension Setting {
         problem = problem ?? engine.store.problem.map { box.naming($0, as: .readFailed) }
         problem = problem ?? suite.layers?.snapshot.problems.first
         let hidesStore = overrides.firstUsable() != nil || candidates.first?.layer == .lastGood
-        candidates.append(Candidate(layer: .default, value: defaultValue))
+        candidates.append(Candidate(layer: .default, .init(value: defaultValue, stored: box.encoded(defaultValue))))
         let (used, shadowed) = (candidates[0], candidates.dropFirst())
         return SettingExplanation(
             key: key,
@@ -66,6 +65,7 @@ extension Setting {
             source: used.source,
             place: used.layer == .store ? place : nil,
             shadowed: Dictionary(shadowed.map { ($0.layer, $0.value) }) { higher, _ in higher },
+            members: members(in: candidates),
             problem: problem,
             isRestartPending: box.startValue?.differs(from: box.encoded(used.value) ?? box.storedValue) ?? false,
             hidesStore: hidesStore,
@@ -76,14 +76,36 @@ extension Setting {
 
     private func candidate(_ reading: LayerReading<Value>) -> Candidate? {
         guard case .success(let value) = reading.result else { return nil }
-        return Candidate(layer: reading.layer, source: box.place(of: reading), value: value)
+        return Candidate(
+            layer: reading.layer,
+            source: box.place(of: reading),
+            .init(value: value, stored: reading.stored, isFromSecretFile: reading.isFromSecretFile)
+        )
+    }
+
+    /// The members of the structure that is used, each with the highest candidate that has it.
+    private func members(in candidates: [Candidate]) -> [SettingExplanation<Value>.Member] {
+        guard let whole = box.encoded(candidates[0].value), let structures = box.structures(of: whole) else {
+            return []
+        }
+        return whole.leaves(structures)
+            .compactMap { path in
+                let owner = candidates.first { $0.reading.stored?.part(at: path) != nil }
+                return owner.map { .init(name: path.joined(separator: "."), layer: $0.layer, source: $0.source) }
+            }
     }
 
     /// A layer with a value.
     private struct Candidate {
         var layer: SettingsLayer
         var source: String?
-        var value: Value
+        var reading: SettingBox<Value>.Reading
+
+        var value: Value { reading.value }
+
+        init(layer: SettingsLayer, source: String? = nil, _ reading: SettingBox<Value>.Reading) {
+            (self.layer, self.source, self.reading) = (layer, source, reading)
+        }
     }
 
     private var place: SettingsPersistence {
@@ -108,7 +130,7 @@ extension Setting {
         } catch {
             text = "\(candidate.value)"
         }
-        return box.hasSecret || candidate.layer == .secretFile ? SettingTraits.redactedText : text
+        return box.hasSecret || candidate.reading.isFromSecretFile ? SettingTraits.redactedText : text
     }
 }
 
@@ -127,6 +149,10 @@ public struct SettingExplanation<Value: Sendable>: Sendable {
     public let place: SettingsPersistence?
     /// The values of lower layers, which the value hides.
     public let shadowed: [SettingsLayer: Value]
+    /// The members of a structure, each with the source that it comes from; empty for another value.
+    ///
+    /// A member of a member has both names: `limits.burst`.
+    public let members: [Member]
     /// The error that prevents a higher layer from being used, or the store from being read; `nil` without one.
     public let problem: SettingsError?
     /// Whether the setting requires a restart, and its value has changed since this process read it first.
@@ -136,6 +162,16 @@ public struct SettingExplanation<Value: Sendable>: Sendable {
     let hidesStore: Bool
     let text: String
     let shadowedText: String
+
+    /// A member of a structure, and where it comes from.
+    public struct Member: Sendable, Hashable {
+        /// The name, as in a file.
+        public let name: String
+        /// The layer that the member comes from.
+        public let layer: SettingsLayer
+        /// As ``SettingExplanation/source``.
+        public let source: String?
+    }
 }
 
 extension SettingExplanation: CustomReflectable {
@@ -153,6 +189,9 @@ extension SettingExplanation: CustomStringConvertible {
             text += ", given by \(source)"
         } else {
             text += place.map { ", \($0)" } ?? ", the \(layer)"
+        }
+        for member in members where member.layer != layer || member.source != source {
+            text += ", \(member.name) \(member.source.map { "given by \($0)" } ?? "from the \(member.layer)")"
         }
         text += shadowedText
         if isRestartPending { text += "; it takes effect when the program is started again" }

@@ -17,6 +17,8 @@ public struct SettingTraits: Sendable, Hashable, ExpressibleByArrayLiteral {
     public private(set) var isSecret = false
     /// Whether a change takes effect only when the program is started again.
     package private(set) var requiresRestart = false
+    /// Whether a structure is one value, which takes no member from another source.
+    private(set) var isWhole = false
     /// `nil` if there are none, as in most declarations.
     private var shared: Shared?
 
@@ -42,6 +44,7 @@ public struct SettingTraits: Sendable, Hashable, ExpressibleByArrayLiteral {
         for element in elements {
             isSecret = isSecret || element.isSecret
             requiresRestart = requiresRestart || element.requiresRestart
+            isWhole = isWhole || element.isWhole
             guard let new = element.names else { continue }
             let known = names ?? Names()
             let all = Names(
@@ -101,6 +104,17 @@ extension SettingTraits {
     public static var requiresRestart: SettingTraits {
         var traits: SettingTraits = []
         traits.requiresRestart = true
+        return traits
+    }
+
+    /// A structure comes as a whole from the highest source that has it, and takes no member from another one or from the
+    /// default.
+    ///
+    /// For a structure in which one member decides what the others mean, such as the kind of a server. Dictionaries, lists
+    /// and enums come as a whole anyway.
+    public static var whole: SettingTraits {
+        var traits: SettingTraits = []
+        traits.isWhole = true
         return traits
     }
 

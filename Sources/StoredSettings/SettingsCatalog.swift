@@ -100,14 +100,14 @@ extension SettingsCatalog {
 
     /// Stores several values in one transaction, in the form that they have in a settings file.
     ///
-    /// - Parameter values: The values by the keys of the settings. A null removes the stored value. A value takes the place of the whole
-    ///   stored one.
+    /// - Parameter values: The values by the keys of the settings. A null removes the stored value. A structure may have some of its
+    ///   members, which are stored beside the others.
     /// - Throws: The same as ``set(_:)``.
     public nonisolated(nonsending) func set(values: [String: StoredValue]) async throws {
         try await store(values) { value, setting, edits in
             guard value != .null else { return edits.add(nil, for: setting) }
             try setting.checkGiven(value)
-            edits.add(value, for: setting)
+            edits.add(try setting.base.converted(value), for: setting)
         }
     }
 

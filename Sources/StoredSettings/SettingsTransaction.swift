@@ -57,12 +57,21 @@ extension SettingsTransaction {
     public subscript<Value>(setting: Setting<Value>) -> Value {
         mutating get { attempt { try $0.value(of: setting) } ?? setting.defaultValue }
         set { _ = attempt { try $0.set(newValue, for: setting) } }
+        _modify {
+            var new = self[setting]
+            // An object could change meanwhile.
+            let old = setting.box.encoded(new)
+            // Also if what changes it throws.
+            defer { _ = attempt { try $0.store(new, insteadOf: old, for: setting) } }
+            yield &new
+        }
     }
 
     /// The value of a key.
     public subscript<Value>(key: SettingKey<Value>) -> Value {
         mutating get { self[Setting(key, suite: suite)] }
         set { self[Setting(key, suite: suite)] = newValue }
+        _modify { yield &self[Setting(key, suite: suite)] }
     }
 
     /// Returns the value of a setting of this suite.
@@ -71,18 +80,31 @@ extension SettingsTransaction {
     public func value<Value>(of setting: Setting<Value>) throws -> Value {
         try check(setting)
         guard let stored = setting.box.key.storedKeys.value(usedValue) else {
-            // All values of a source are those at the start of the transaction.
-            let snapshot = setting.suite.layers.isLike(suite.layers) ? layers : nil
             return setting.box
-                .fallbackReading(isReported: false, hasStoredValue: false, isForChange: true, in: snapshot).value
+                .fallbackReading(
+                    isReported: false,
+                    hasStoredValue: false,
+                    isForChange: true,
+                    in: snapshot(for: setting)
+                )
+                .value
         }
         do {
-            return try setting.box.decode(stored)
+            return try value(ofStored: stored, setting)
         } catch {
             var error = setting.box.unreadable(error)
             error.consequence = "the transaction changes nothing"
             throw error
         }
+    }
+
+    private func value<Value>(ofStored stored: StoredValue, _ setting: Setting<Value>) throws -> Value {
+        try setting.box.storedReading(of: stored, isForChange: true, in: snapshot(for: setting)).value
+    }
+
+    /// All values of a source are those at the start of the transaction.
+    private func snapshot<Value>(for setting: Setting<Value>) -> LayerSnapshot? {
+        setting.suite.layers.isLike(suite.layers) ? layers : nil
     }
 
     private func usedValue(forKey key: String) -> StoredValue? {
@@ -105,17 +127,42 @@ extension SettingsTransaction {
         for edit in keys.edits(stored) { store[edit.key] = edit.value }
     }
 
-    /// Changes a value in place.
+    /// Changes a value in place, and stores the members that have changed.
     ///
     /// A base or a default that the closure leaves unchanged is not stored.
     mutating func update<Value>(_ setting: Setting<Value>, _ body: (inout Value) throws -> Void) throws -> Value {
         var value = try self.value(of: setting)
-        let isStored = setting.box.key.storedKeys.value(usedValue) != nil
-        let before = isStored ? nil : setting.box.encoded(value)
+        // An object could change meanwhile.
+        let old = setting.box.encoded(value)
         try body(&value)
-        if let before, before == setting.box.encoded(value) { return value }
-        try set(value, for: setting)
+        try store(value, insteadOf: old, for: setting)
         return value
+    }
+
+    private mutating func store<Value>(_ new: Value, insteadOf old: StoredValue?, for setting: Setting<Value>) throws {
+        let known = setting.box.key.storedKeys.value(usedValue)
+        if known == nil, let old, old == setting.box.encoded(new) { return }
+        let stored = try setting.box.encode(new, besides: known, StoredValue.changes(from: old)) {
+            try value(ofStored: $0, setting)
+        }
+        try store(stored, for: setting)
+    }
+
+    /// Stores the members of a structure that a text names; the others are those of the stored value, or of the one of now.
+    mutating func set<Value>(_ text: StoredValue, over now: Value, for setting: Setting<Value>) throws {
+        try check(setting)
+        var lower = now
+        do {
+            lower = try value(of: setting)
+        } catch {
+            // The stored value cannot be decoded, and is replaced.
+        }
+        let value = try setting.box.convert(text) { lower }
+        let known = setting.box.key.storedKeys.value(usedValue)
+        let stored = try setting.box.encode(value, besides: known, { $0.restricted(to: text, $1) }) {
+            try self.value(ofStored: $0, setting)
+        }
+        try store(stored, for: setting)
     }
 
     /// Removes the stored values of some settings of this suite.

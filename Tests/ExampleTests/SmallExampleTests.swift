@@ -33,7 +33,6 @@ struct CustomTypesTests {
                 "  ],",
                 #"  "volume": 75.0,"#,
                 #"  "window": {"#,
-                #"    "height": 600,"#,
                 #"    "width": 1024"#,
                 "  }",
                 "}",

@@ -40,70 +40,54 @@ extension Setting: CatalogSetting {
         }
     }
 
-    private func set(part text: String, over base: Value, in transaction: inout SettingsTransaction) throws {
-        // Another process may have changed a member that the text lacks.
-        let current = usableValue(in: transaction) ?? base
-        try transaction.set(value(ofText: text) { current }, for: self)
-    }
-
-    private func usableValue(in transaction: SettingsTransaction) -> Value? {
-        do {
-            return try transaction.value(of: self)
-        } catch {
-            // The stored value cannot be decoded, and is replaced.
-            return nil
-        }
-    }
-
     package func converted(_ text: String) throws -> ConvertedText {
-        let (value, base) = try value(ofText: text)
+        // It also stands for a value from a secret file, whose setting need not be secret.
+        guard text != SettingTraits.redactedText else { throw refusal(SettingsError.placeholder) }
+        return try converted("use \(box.validForm())") { try box.decoded([text], over: $0) }
+    }
+
+    package func converted(_ given: StoredValue) throws -> ConvertedText {
+        try check(given)
+        let converted = try converted("use \(box.validForm(inJSON: true))") {
+            (try box.convert(given, over: $0), given)
+        }
+        return converted.setPart == nil ? ConvertedText(given) : converted
+    }
+
+    /// Converts what a person gives, and notes whether it has only some members of a structure.
+    private func converted(
+        _ remedy: @autoclosure () -> String,
+        _ convert: (() -> Value) throws -> (value: Value, stored: StoredValue)
+    ) throws -> ConvertedText {
+        let now = box.readingBeneathOverrides(of: box.storedValue, isReported: false, isForChange: true).value
+        let (value, form): (Value, StoredValue)
+        do {
+            (value, form) = try convert { now }
+            try box.validate(value)
+        } catch {
+            throw refusal(box.shown(error, as: .invalidValue), remedy())
+        }
         let stored = try box.encode(value)
-        guard let base else { return ConvertedText(stored) }
-        return ConvertedText(stored) { transaction in try set(part: text, over: base, in: &transaction) }
-    }
-
-    /// Converts a text that is to be stored.
-    ///
-    /// - Returns: The value, and the one that has the members that the text lacks; `nil` if it lacks none.
-    private func value(ofText text: String) throws -> (value: Value, base: Value?) {
-        var base: Value?
-        let value = try value(ofText: text) {
-            let value = box.readingBeneathOverrides(of: box.storedValue, isReported: false, isForChange: true).value
-            base = value
-            return value
-        }
-        let isOfSecret = box.storedValue == nil && box.baseReading(isReported: false)?.isFromSecretFile == true
-        guard base == nil || !isOfSecret else { throw box.naming(SettingsError.partOfSecret, as: .invalidValue) }
-        return (value, base)
-    }
-
-    private func value(ofText text: String, over base: @escaping () -> Value) throws -> Value {
-        try refusing("use \(box.validForm())") {
-            // It also stands for a value from a secret file, whose setting need not be secret.
-            guard text != SettingTraits.redactedText else { throw SettingsError.placeholder }
-            do {
-                return try box.value(ofText: text, over: base)
-            } catch {
-                throw box.shown(error, as: .invalidValue)
-            }
-        }
+        guard let stored, box.lacksMember(form, of: stored) else { return ConvertedText(stored) }
+        // Another process may change the other members meanwhile.
+        return ConvertedText(stored) { try $0.set(form, over: now, for: self) }
     }
 
     package func check(_ stored: StoredValue) throws {
         try stored.checkStorable(forKey: key)
-        _ = try refusing("use \(box.validForm(inJSON: true))") { try box.decode(stored) }
+        do {
+            _ = try box.decode(stored)
+        } catch {
+            throw refusal(error, "use \(box.validForm(inJSON: true))")
+        }
     }
 
-    /// Converts a value that is to be stored; an error says that nothing has changed.
-    private func refusing(_ remedy: @autoclosure () -> String, _ convert: () throws -> Value) throws -> Value {
-        do {
-            return try convert()
-        } catch {
-            var error = box.naming(error, as: .invalidValue)
-            error.consequence = "the setting keeps the value it had"
-            if error.remedy.isEmpty { error.remedy = remedy() }
-            throw error
-        }
+    /// The error of a value that is to be stored, which says that nothing has changed.
+    private func refusal(_ error: any Error, _ remedy: @autoclosure () -> String = "") -> SettingsError {
+        var error = box.naming(error, as: .invalidValue)
+        error.consequence = "the setting keeps the value it had"
+        if error.remedy.isEmpty { error.remedy = remedy() }
+        return error
     }
 
     package func written(_ stored: StoredValue) -> StoredValue { box.key.conversion.written(stored) }
@@ -115,7 +99,7 @@ extension Setting: CatalogSetting {
 
     package func warnings(in contents: [String: StoredValue]) -> [SettingsError] {
         var warnings: [SettingsError] = []
-        let (overrides, bases) = (box.quietOverrideReadings, box.quietBaseReadings)
+        let (overrides, bases) = (box.overrideReadings(over: box.storedValue), box.baseReadings())
         if contents[key] != nil, let old = storedKeys.old.first(where: { contents[$0] != nil }) {
             warnings.append(.ignoredOldKey(old, of: key))
         }
@@ -129,9 +113,13 @@ extension Setting: CatalogSetting {
     }
 
     package func findProblems() -> [SettingsError] {
-        var problems = (box.quietOverrideReadings + box.quietBaseReadings)
-            .compactMap { reading in
-                if case .failure(let error) = reading.result { error } else { nil }
+        var problems = (box.overrideReadings(over: box.storedValue) + box.baseReadings())
+            .flatMap { reading in
+                if case .failure(let error) = reading.result {
+                    reading.memberProblems + [error]
+                } else {
+                    reading.memberProblems
+                }
             }
         let overrideCount = problems.count
         do {

@@ -12,7 +12,7 @@ extension Setting {
     ) -> [SettingsError] {
         let search = MemberSearch(of: stored) { stored in
             do {
-                return try box.conversion.encode(box.convert(stored))
+                return try box.conversion.encode(box.convert(stored) { defaultValue })
             } catch {
                 return nil
             }

@@ -254,15 +254,15 @@ extension SettingBox {
     /// Where the value comes from that the setting has for a stored one; `nil` if it is the stored one.
     func origin(over stored: StoredValue?) -> String? {
         // Without the line in a file, which would have to be read: other writers may wait.
-        if let override = quietOverrideReadings.firstUsable()?.reading { return "given by \(override.source)" }
+        if let override = overrideReadings(over: stored).firstUsable()?.reading { return "given by \(override.source)" }
         guard stored == nil else { return nil }
-        return quietBaseReadings.firstUsable().map { "given by \($0.reading.source)" } ?? "the default"
+        return baseReadings().firstUsable().map { "given by \($0.reading.source)" } ?? "the default"
     }
 
     /// Finds the last good value if the stored one is unusable, and reports nothing.
     func findLastGoodValue(insteadOf stored: StoredValue?, ifUsable: (StoredValue) -> Void = { _ in }) {
         // A check under a lock must not be the first to read the files of layers.
-        if layers != nil { _ = (quietOverrideReadings, quietBaseReadings) }
+        if layers != nil { _ = (overrideReadings(over: stored), baseReadings()) }
         guard let stored else { return }
         do {
             _ = try decode(stored)
@@ -276,7 +276,12 @@ extension SettingBox {
     ///
     /// It notes and reports nothing, and reads no file.
     func checkedValue(of stored: StoredValue?) -> Value {
-        if layers != nil, let override = overrideReading(isReported: false) { return override.value }
+        let beneath = { self.checkedValueBeneathOverrides(of: stored) }
+        guard layers != nil else { return beneath() }
+        return overrideReadings(over: stored) { Reading(value: beneath()) }.firstUsable()?.value ?? beneath()
+    }
+
+    private func checkedValueBeneathOverrides(of stored: StoredValue?) -> Value {
         if let stored {
             let others = ([health] + oldHealths).map { $0.history.values.candidates(insteadOf: stored) }
                 .flatMap { $0.first + ($0.last ?? []) }

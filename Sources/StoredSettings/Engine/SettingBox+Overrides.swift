@@ -14,7 +14,7 @@ extension SettingBox {
     }
 
     /// Reads flags or a variable; `nil` if they have no value for the setting, or for another source.
-    func reading(ofTextsIn source: LayerSource) -> LayerReading<Value>? {
+    func reading(ofTextsIn source: LayerSource, over makeLower: () -> Value) -> LayerReading<Value>? {
         switch source {
         case .commandLine(let given):
             guard let arguments = given ?? SystemCalls.arguments() else {
@@ -26,7 +26,8 @@ extension SettingBox {
                 let flag = name == key.name ? key.metadata.traits.flag : nil
                 let occurrences = relevant(options.occurrences(ofKey: name, flag: flag))
                 guard let last = occurrences.last else { continue }
-                var reading = reading(from: last.flag, .commandLine) { try value(of: last, occurrences) }
+                let read = { try self.value(of: last, occurrences, over: makeLower) }
+                var reading = reading(from: last.flag, .commandLine, read) { problem($0, last.flag, .commandLine) }
                 if name != key.name { reading.newSource = names(in: source).current ?? "-\(key.name)" }
                 return reading
             }
@@ -36,7 +37,8 @@ extension SettingBox {
                 guard let text = variables.map({ $0[name] }) ?? SystemCalls.environmentVariable(name),
                     !ServiceVariables.contains(name, in: variables)
                 else { continue }
-                var reading = reading(from: name, .environment) { try value(ofText: text) }
+                let read = { try self.decoded([text], over: makeLower) }
+                var reading = reading(from: name, .environment, read) { problem($0, name, .environment) }
                 if name != names.current { reading.newSource = names.current }
                 return reading
             }
@@ -50,18 +52,34 @@ extension SettingBox {
         OverrideNames(of: key.storedKeys, key.metadata.traits, in: source)
     }
 
+    /// Reads and validates the value of a source.
     func reading(
         from source: String,
         _ layer: SettingsLayer,
-        _ read: () throws -> Value
+        _ read: () throws -> (value: Value, stored: StoredValue),
+        _ problem: (any Error) -> SettingsError
     ) -> LayerReading<Value> {
+        var found: (value: Value, stored: StoredValue)?
+        let result: Result<Value, SettingsError>
         do {
-            let value = try read()
-            return LayerReading(layer: layer, source: source, result: .success(value))
+            let new = try read()
+            found = new
+            try validate(new.value)
+            result = .success(new.value)
         } catch {
-            let problem = unusable(shown(error, as: .invalidValue), from: source, layer)
-            return LayerReading(layer: layer, source: source, result: .failure(problem))
+            result = .failure(problem(error))
         }
+        return LayerReading(
+            layer: layer,
+            source: source,
+            result: result,
+            stored: found?.stored,
+            unvalidated: found?.value
+        )
+    }
+
+    private func problem(_ error: any Error, _ source: String, _ layer: SettingsLayer) -> SettingsError {
+        unusable(shown(error, as: .invalidValue), from: source, layer)
     }
 }
 
@@ -76,8 +94,9 @@ extension SettingBox {
 
     private func value(
         of last: CommandLineOptions.Occurrence,
-        _ all: [CommandLineOptions.Occurrence]
-    ) throws -> Value {
+        _ all: [CommandLineOptions.Occurrence],
+        over makeLower: () -> Value
+    ) throws -> (value: Value, stored: StoredValue) {
         guard !last.isNegated || last.text == nil else {
             throw SettingsError(
                 .invalidValue,
@@ -85,80 +104,67 @@ extension SettingBox {
                 remedy: "pass it without a value"
             )
         }
+        func boolean(_ isOn: Bool) throws -> (value: Value, stored: StoredValue) {
+            (try conversion.decode(.bool(isOn)), .bool(isOn))
+        }
         let isBoolean = canDecode(.bool(true))
-        if last.text == nil, last.isNegated || isBoolean { return try validated(.bool(!last.isNegated)) }
-        let value: Value
+        if last.text == nil, last.isNegated || isBoolean { return try boolean(!last.isNegated) }
         do {
-            value = try decoded(all.map(\.text))
+            return try decoded(all.map(\.text), over: makeLower)
         } catch {
             // The argument after the flag of a Boolean need not be its value, except after one dash, as for
             // `UserDefaults`.
             guard isBoolean, !Self.isUntyped, !last.isAttached, !last.isKey else { throw error }
-            return try validated(.bool(true))
+            return try boolean(true)
         }
-        try validate(value)
-        return value
-    }
-
-    /// Converts and checks a text, as that of an environment variable.
-    ///
-    /// The value of `base` has the members that the text lacks. An override, which has none, takes those that the type requires
-    /// from the default.
-    func value(ofText text: String, over base: (() -> Value)? = nil) throws -> Value {
-        let value = try decoded([text], over: base)
-        try validate(value)
-        return value
     }
 
     /// Whether the setting has any stored value.
     static var isUntyped: Bool { Value.self is StoredValue.Type || Value.self is StoredValue?.Type }
 
-    private func validated(_ storedValue: StoredValue) throws -> Value {
-        let value = try conversion.decode(storedValue)
-        try validate(value)
-        return value
-    }
-
-    /// Decodes the strings of an override.
+    /// Decodes the strings of an override, or a text that is to be stored.
     ///
     /// A setting of a single value uses the last string. A setting of a list uses all strings, so each must be usable. A string is
     /// `nil` where no value followed the flag.
-    private func decoded(_ texts: [String?], over base: (() -> Value)? = nil) throws -> Value {
+    ///
+    /// - Parameters:
+    ///   - texts: The strings.
+    ///   - makeLower: Returns the value with the members that a structure lacks.
+    /// - Returns: The value, which is not validated, and what it was decoded from.
+    func decoded(_ texts: [String?], over makeLower: () -> Value) throws -> (value: Value, stored: StoredValue) {
         if texts.contains(where: { $0?.isRepaired ?? false }) {
             throw SettingsError.invalidValue("the text is not valid UTF-8")
         }
         guard let last = texts.last ?? nil else { throw SettingsError.invalidValue("no value follows it") }
         // A setting of any stored value would accept every string as it is, and could never receive a number.
         if Self.isUntyped {
-            return try conversion.decode(OverrideText.anything(last))
+            let stored = try OverrideText.anything(last)
+            return (try conversion.decode(stored), stored)
         }
         var failures: [SettingsError] = []
         // If the flag occurs several times, an array of JSON is one part of the list.
         let values = OverrideText.values(of: last).filter { texts.count == 1 || $0.kind != .array }
-        if let value = firstDecoded(values, &failures, { try convertOverride($0, over: base) }) { return value }
+        if let found = firstDecoded(values, &failures, over: makeLower) { return found }
         if texts.count > 1 {
-            if !texts.contains(nil), let value = try decodedList(texts.compactMap { $0 }, over: base, &failures) {
-                return value
+            let list = texts.compactMap { $0 }
+            if list.count == texts.count, let found = try firstDecodedList(list, &failures, over: makeLower) {
+                return found
             }
-            for text in texts.dropLast() { _ = try decoded([text]) }
+            for text in texts.dropLast() { _ = try decoded([text], over: makeLower) }
         }
-        if let value = try decodedList([last], over: base, &failures) { return value }
+        if let found = try firstDecodedList([last], &failures, over: makeLower) { return found }
         // An empty string has no parts. Its first interpretation is the string itself, and that error says that it is empty.
         if last.isEmpty, let first = failures.first { throw first.ofEmptyText }
         throw SettingsError.mostSpecific(of: failures)
     }
 
-    private func decodedList(
+    private func firstDecodedList(
         _ texts: [String],
-        over base: (() -> Value)?,
-        _ failures: inout [SettingsError]
-    ) throws -> Value? {
-        func convert(_ candidate: StoredValue) throws -> Value { try convertOverride(candidate, over: base) }
-        return try firstDecoded(OverrideText.lists(of: texts), &failures, convert)
-            ?? firstDecoded(OverrideText.dictionaries(of: texts), &failures) { pairs in
-                guard let base, let value = try merged(pairs, into: base) else { return try convert(pairs) }
-                return value
-            }
+        _ failures: inout [SettingsError],
+        over makeLower: () -> Value
+    ) throws -> (value: Value, stored: StoredValue)? {
+        try firstDecoded(OverrideText.lists(of: texts), &failures, over: makeLower)
+            ?? firstDecoded(OverrideText.dictionaries(of: texts), &failures, over: makeLower)
     }
 
     /// Returns the first candidate that the type can read.
@@ -168,13 +174,13 @@ extension SettingBox {
     private func firstDecoded(
         _ candidates: [StoredValue],
         _ failures: inout [SettingsError],
-        _ convert: (StoredValue) throws -> Value
-    ) -> Value? {
+        over makeLower: () -> Value
+    ) -> (value: Value, stored: StoredValue)? {
         for (index, candidate) in candidates.enumerated() {
             do {
-                let value = try convert(candidate)
+                let value = try convertText(candidate, over: makeLower)
                 if index > 0, encoded(value)?.isRounded(from: candidates[0]) == true { continue }
-                return value
+                return (value, candidate)
             } catch {
                 failures.append(.wrapping(error, as: .invalidValue))
             }
@@ -182,67 +188,34 @@ extension SettingBox {
         return nil
     }
 
-    /// Decodes an override over the default, not over the stored value: an override hides the layers below it.
-    ///
-    /// A text that is to be stored is decoded over the value beneath the overrides. If it lacks a member that the type requires,
-    /// it is a part, and all members that it lacks are those of that value.
-    private func convertOverride(_ candidate: StoredValue, over base: (() -> Value)?) throws -> Value {
-        // An empty string is an empty dictionary. It must not hide the stored value by the default.
+    private func convertText(_ candidate: StoredValue, over makeLower: () -> Value) throws -> Value {
+        // An empty string is an empty dictionary. It must not stand for the value beneath.
         guard candidate != [:] else { return try conversion.decode(candidate) }
-        // Only a part needs the other value.
-        var start: Value?
-        let value = try conversion.decode(candidate) {
-            let value = base?() ?? key.defaultValue
-            start = value
+        var lower: Value?
+        let value = try convert(candidate) {
+            let value = makeLower()
+            lower = value
             return value
         }
-        guard let start else { return value }
-        try checkNames(in: candidate, over: start)
-        return base == nil ? value : completed(candidate, from: start) ?? value
-    }
-
-    /// Returns a structure with the members that pairs name; `nil` for a value of another kind.
-    private func merged(_ pairs: StoredValue, into base: () -> Value) throws -> Value? {
-        guard Value.self is any Decodable.Type, Self.isStructure(key.defaultValue) else { return nil }
-        let start = base()
-        guard Self.isStructure(start), let value = completed(pairs, from: start) else { return nil }
-        try checkNames(in: pairs, over: start)
+        if let lower { try checkNames(in: candidate, over: lower) }
         return value
     }
 
-    /// Whether a value, or the value inside an optional, has members with fixed names.
-    private static func isStructure(_ value: Value) -> Bool {
-        var mirror = Mirror(reflecting: value)
-        if mirror.displayStyle == .optional {
-            // An optional without a value may contain a structure.
-            guard let inner = mirror.children.first else { return true }
-            mirror = Mirror(reflecting: inner.value)
-        }
-        return mirror.displayStyle == .struct || mirror.displayStyle == .class
-    }
-
-    /// Returns a part with all members of a value that it lacks; `nil` if that is no value.
-    private func completed(_ part: StoredValue, from value: Value) -> Value? {
-        guard case .dictionary(let given) = part, case .dictionary(let members)? = encoded(value) else { return nil }
-        let whole = StoredValue.dictionary(members.merging(given) { $1 })
-        do {
-            // It may be a part of a part.
-            return try conversion.decode(whole) { value }
-        } catch {
-            // An enum has one member at a time.
-            return nil
-        }
-    }
-
-    /// Throws when a partial override has a name that the type ignores.
+    /// Throws when a part has a name that the type ignores.
     ///
-    /// With a mistyped name, the value would be that of the start, and would hide the stored value.
-    private func checkNames(in candidate: StoredValue, over start: Value) throws {
-        let search = MemberSearch(of: candidate) { [self] in completed($0, from: start).flatMap(encoded) }
+    /// With a mistyped name, the value would be the one beneath.
+    private func checkNames(in candidate: StoredValue, over lower: Value) throws {
+        let search = MemberSearch(of: candidate) { [self] part in
+            do {
+                return encoded(try convert(part) { lower })
+            } catch {
+                // The type reads the member, and does not accept this one.
+                return nil
+            }
+        }
         guard let member = search?.found.first else { return }
         let owner = member.path.count == 1 ? "the setting" : "it"
         var error = SettingsError.invalidValue("\(owner) has no member '\(member.name)'")
-        // The encoded value has no members that are nil, so the list may be incomplete.
         let names = member.known.prefix(10).joined(separator: ", ")
         error.remedy =
             Similarity.best(for: member.name, among: member.others).map { "use '\($0)' if that is meant" }

@@ -215,7 +215,7 @@ extension SettingBox {
     /// a last good one, a base, the store's fallback or the default is used.
     func reading(of stored: StoredValue?, isReported: Bool = true) -> Reading {
         // The check that needs no generic metadata comes first: most settings have no overrides.
-        if layers != nil, let override = overrideReading(isReported: isReported) { return override }
+        if layers != nil, let override = overrideReading(over: stored, isReported: isReported) { return override }
         return readingBeneathOverrides(of: stored, isReported: isReported)
     }
 
@@ -225,11 +225,11 @@ extension SettingBox {
             return fallbackReading(isReported: isReported, hasStoredValue: false, isForChange: isForChange)
         }
         do {
-            let value = try decode(stored)
+            let reading = try storedReading(of: stored, isReported: isReported, isForChange: isForChange)
             if isReported { noteUsable(stored) }
-            return Reading(value: value, stored: stored)
+            return reading
         } catch {
-            let lastGood = lastGoodReading(insteadOf: stored, isNoted: isReported)
+            let lastGood = lastGoodReading(insteadOf: stored, isNoted: isReported, isForChange: isForChange)
             if isReported { report(error, about: stored, hasLastGood: lastGood != nil) }
             var reading =
                 lastGood ?? fallbackReading(isReported: isReported, hasStoredValue: true, isForChange: isForChange)
@@ -238,6 +238,30 @@ extension SettingBox {
         }
     }
 
+    /// Returns the value of a stored value that is usable, with the members that it lacks from beneath it.
+    ///
+    /// - Throws: ``SettingsError`` that names the setting.
+    func storedReading(
+        of stored: StoredValue,
+        isReported: Bool = false,
+        isForChange: Bool = false,
+        in snapshot: LayerSnapshot? = nil
+    ) throws -> Reading {
+        var lower: Reading?
+        let value = try decode(stored) {
+            let reading = fallbackReading(
+                isReported: isReported,
+                hasStoredValue: true,
+                isForChange: isForChange,
+                in: snapshot
+            )
+            lower = reading
+            return reading.value
+        }
+        return Reading(value: value, stored: stored, isFromSecretFile: lower?.isFromSecretFile ?? false)
+    }
+
+    /// Returns the value beneath the stored one.
     func fallbackReading(
         isReported: Bool,
         hasStoredValue: Bool,
@@ -252,7 +276,7 @@ extension SettingBox {
         }
         let fallback = engine.store.fallback(forKey: key.name)
         do {
-            let value = try fallback.map(decode)
+            let value = try fallback.map { try decode($0) { key.defaultValue } }
             if isReported, !hasStoredValue { noteUsable(nil) }
             if let value { return Reading(value: value, stored: fallback) }
         } catch {
@@ -321,13 +345,15 @@ extension SettingBox {
     /// The key under which a value is stored; that of a renamed setting may be under an old one.
     var storedKey: String? { key.storedKeys.all.first { engine.value(forKey: $0) != nil } }
 
-    /// Decodes a stored value over the default, and validates the result.
+    /// Decodes a stored value over the value beneath it, and validates the result.
     ///
     /// - Throws: ``SettingsError`` that names the setting.
-    func decode(_ stored: StoredValue) throws -> Value {
+    func decode(_ stored: StoredValue) throws -> Value { try storedReading(of: stored).value }
+
+    private func decode(_ stored: StoredValue, over makeLower: () -> Value) throws -> Value {
         do {
             if let value = validatedValue { return value }
-            let value = try convert(stored)
+            let value = try convert(stored, over: makeLower)
             try validate(value)
             return value
         } catch {
@@ -363,9 +389,23 @@ extension SettingBox {
         stored == .null && Value.self is any OptionalType.Type
     }
 
-    /// Decodes a stored value over the default, without validating it.
-    func convert(_ stored: StoredValue) throws -> Value {
-        try conversion.decode(stored) { key.defaultValue }
+    /// Decodes a stored value over a lower one, without validating it.
+    func convert(_ stored: StoredValue, over makeLower: () -> Value) throws -> Value {
+        if key.metadata.traits.isWhole { return try conversion.decode(stored) }
+        return try conversion.decode(stored, over: makeLower)
+    }
+
+    /// The structures in a stored value; `nil` if it is one value.
+    func structures(of stored: StoredValue) -> Set<[String]>? {
+        guard !key.metadata.traits.isWhole, case .dictionary = stored else { return nil }
+        let structures = conversion.structures(of: stored)
+        return structures.contains([]) ? structures : nil
+    }
+
+    /// Whether a part of a structure lacks a member that is not `nil`.
+    func lacksMember(_ part: StoredValue, of whole: StoredValue) -> Bool {
+        guard let structures = structures(of: whole) else { return false }
+        return whole.leaves(structures).contains { part.part(at: $0) == nil && whole.part(at: $0) != .null }
     }
 
     private func unusable(_ error: any Error, hasLastGood: Bool) -> SettingsError {
@@ -399,12 +439,50 @@ extension SettingBox {
         do {
             guard !key.name.isEmpty else { throw SettingsError.emptyKey }
             try key.validate(value)
-            return try conversion.encode(value)
+            let stored = try conversion.encode(value)
+            if layers != nil, let stored, case .dictionary = stored { try checkOverrides(over: stored) }
+            return stored
         } catch {
             var error = naming(shown(error, as: .unstorable), as: .unstorable)
             error.consequence = "the setting keeps the value it had"
             if error.remedy.isEmpty { error.remedy = "assign a value that the conversion of \(Value.self) accepts" }
             throw error
+        }
+    }
+
+    /// Throws the error of a structure above the store that is in use, and would be invalid with the members of a new stored value.
+    private func checkOverrides(over stored: StoredValue) throws {
+        guard let new = overrideReadings(over: stored).first, new.lower != nil, case .failure(let error) = new.result,
+            case .success? = overrideReadings(over: storedValue).first?.result
+        else { return }
+        throw error
+    }
+
+    /// Encodes a value of which some members are to be stored, beside those that are stored.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - stored: The stored value.
+    ///   - members: Returns these members of the encoded value; `nil` if there are none.
+    ///   - read: Returns the value of a stored value.
+    /// - Returns: The stored form of these members and the stored ones; of the whole value if it is no structure, or if the members would be
+    ///   read as other ones.
+    /// - Throws: ``SettingsError`` that names the setting.
+    func encode(
+        _ value: Value,
+        besides stored: StoredValue?,
+        _ members: (StoredValue, Set<[String]>) -> StoredValue?,
+        read: (StoredValue) throws -> Value
+    ) throws -> StoredValue? {
+        guard let whole = try encode(value), let structures = structures(of: whole) else { return try encode(value) }
+        let part = members(whole, structures) ?? [:]
+        let merged = part.merged(over: stored ?? [:], structures)
+        do {
+            guard try encoded(read(merged))?.restricted(to: part, structures) == part else { return whole }
+            return merged
+        } catch {
+            // The stored value is unusable, or what is used instead of it has a member that is needed.
+            return whole
         }
     }
 
@@ -448,13 +526,13 @@ extension SettingBox {
     /// Returns the value of the highest source above the store; `nil` when there is none.
     ///
     /// An access after a change reports the errors of the sources that precede the one in use.
-    func overrideReading(isReported: Bool) -> Reading? {
-        usedReading(in: readings(of: layers?.overrides, layerCaches?.overrides, isReporting: isReported))
+    func overrideReading(over stored: StoredValue?, isReported: Bool) -> Reading? {
+        usedReading(in: overrideReadings(over: stored, isReported: isReported))
     }
 
-    /// Returns the value of the highest source beneath the store, as ``overrideReading(isReported:)``.
+    /// Returns the value of the highest source beneath the store, as ``overrideReading(over:isReported:)``.
     func baseReading(isReported: Bool) -> Reading? {
-        usedReading(in: readings(of: layers?.bases, layerCaches?.bases, isReporting: isReported))
+        usedReading(in: baseReadings(isReported: isReported))
     }
 
     /// The same without secrets, for a change: no secret is copied into the store.
@@ -463,15 +541,21 @@ extension SettingBox {
     private func baseReadingForChange(in snapshot: LayerSnapshot?) -> Reading? {
         guard let layers else { return nil }
         let snapshot = snapshot ?? layers.snapshot
-        let known = layerCaches?.bases.readings(in: snapshot)
-        let readings = known ?? layers.bases.flatMap { self.readings(of: $0, snapshot, nil) }
-        return usedReading(in: readings.filter { $0.layer != .secretFile })
+        let fallback = engine.store.fallback(forKey: key.name)
+        let known = layerCaches?.bases.readings(in: snapshot, over: fallback)
+        if let known, !known.contains(where: { $0.layer == .secretFile }) { return usedReading(in: known) }
+        return usedReading(in: readings(of: layers.bases, snapshot, nil) { lowestReading(fallback) })
     }
 
     private func usedReading(in readings: [LayerReading<Value>]) -> Reading? {
         readings.firstUsable()
             .map { reading, value in
-                Reading(value: value, stored: reading.stored, isFromSecretFile: reading.layer == .secretFile)
+                Reading(
+                    value: value,
+                    stored: reading.stored,
+                    isOfUnusable: reading.lower?.isOfUnusable ?? false,
+                    isFromSecretFile: reading.isFromSecretFile
+                )
             }
     }
 
@@ -496,48 +580,106 @@ extension SettingBox {
         return read(stored)
     }
 
-    /// The readings of all sources above the store, highest precedence first, for a caller that returns or shows the errors itself.
-    var quietOverrideReadings: [LayerReading<Value>] {
-        readings(of: layers?.overrides, layerCaches?.overrides, isReporting: false)
+    /// The readings of all sources above the store, highest precedence first.
+    ///
+    /// - Parameters:
+    ///   - stored: The stored value.
+    ///   - isReported: `false` for a caller that returns or shows the errors itself.
+    ///   - beneath: Returns the reading with the members that a structure lacks; that of the stored value if there is no function.
+    func overrideReadings(
+        over stored: StoredValue?,
+        isReported: Bool = false,
+        _ beneath: (() -> Reading)? = nil
+    ) -> [LayerReading<Value>] {
+        readings(of: layers?.overrides, layerCaches?.overrides, over: stored, isReporting: isReported) {
+            beneath?() ?? readingBeneathOverrides(of: stored, isReported: isReported)
+        }
     }
 
-    /// The readings of all sources beneath the store, as ``quietOverrideReadings``.
-    var quietBaseReadings: [LayerReading<Value>] {
-        readings(of: layers?.bases, layerCaches?.bases, isReporting: false)
+    /// The readings of all sources beneath the store, as ``overrideReadings(over:isReported:)``.
+    func baseReadings(isReported: Bool = false) -> [LayerReading<Value>] {
+        guard let layers, !layers.bases.isEmpty else { return [] }
+        let fallback = engine.store.fallback(forKey: key.name)
+        return readings(of: layers.bases, layerCaches?.bases, over: fallback, isReporting: isReported) {
+            lowestReading(fallback)
+        }
+    }
+
+    /// The value beneath all sources.
+    private func lowestReading(_ fallback: StoredValue?) -> Reading {
+        do {
+            if let value = try fallback.map({ try convert($0) { key.defaultValue } }) { return Reading(value: value) }
+        } catch {
+            // It is reported when it is used.
+        }
+        return Reading(value: key.defaultValue)
     }
 
     private func readings(
         of sources: ArraySlice<LayerSource>?,
         _ cache: LayerCache<Value>?,
-        isReporting: Bool
+        over stored: StoredValue?,
+        isReporting: Bool,
+        _ lowest: () -> Reading
     ) -> [LayerReading<Value>] {
         guard let layers, let sources, let cache, !sources.isEmpty || !layers.problems.isEmpty else { return [] }
-        if let known = cache.readings(in: layers.snapshot) { return known }
+        if let known = cache.readings(in: layers.snapshot, over: stored) { return known }
         let names = secretNames
         let snapshot = layers.snapshot(including: names, ofKey: key.name)
-        let readings = sources.flatMap { self.readings(of: $0, snapshot, names) }
+        let readings = readings(of: sources, snapshot, names, lowest)
         guard isReporting, !isReadByValidator else { return readings }
         let problems = readings.problems() + sourceWarnings(of: readings, names)
-        if let old = cache.store(readings, from: snapshot, reporting: problems) {
+        if let old = cache.store(readings, from: snapshot, over: stored, reporting: problems) {
             report(problems, insteadOf: old, in: layers)
         }
         return readings
     }
 
-    /// The readings of one source, highest precedence first; without names of files, no secret is read.
+    /// The readings of some sources, highest precedence first; without names of files, no secret is read.
+    ///
+    /// The lowest one is read first, because a structure takes the members that it lacks from those beneath it. They need not be valid
+    /// without it.
     private func readings(
+        of sources: ArraySlice<LayerSource>,
+        _ snapshot: LayerSnapshot,
+        _ names: SecretNames?,
+        _ lowest: () -> Reading
+    ) -> [LayerReading<Value>] {
+        var readings: [LayerReading<Value>] = []
+        var known: Reading?
+        for read in sources.flatMap({ readers(of: $0, snapshot, names) }).reversed() {
+            var lower: Reading?
+            let reading = read {
+                let reading = known ?? lowest()
+                (known, lower) = (reading, reading)
+                return reading.value
+            }
+            guard var reading else { continue }
+            reading.lower = lower
+            if let value = reading.unvalidated {
+                known = Reading(
+                    value: value,
+                    isOfUnusable: lower?.isOfUnusable ?? false,
+                    isFromSecretFile: reading.isFromSecretFile
+                )
+            }
+            readings.append(reading)
+        }
+        return readings.reversed()
+    }
+
+    /// What reads one source over a lower value, highest precedence first.
+    private func readers(
         of source: LayerSource,
         _ snapshot: LayerSnapshot,
         _ names: SecretNames?
-    ) -> [LayerReading<Value>] {
-        var readings = snapshot.documents(of: source).compactMap(reading)
-        if let reading = reading(ofTextsIn: source) { readings.append(reading) }
-        for file in names?.files ?? [] where file.source == source {
-            if let secret = reading(ofSecretIn: file.path, snapshot, namedBy: file.variable) {
-                readings.append(secret)
+    ) -> [(() -> Value) -> LayerReading<Value>?] {
+        let files = (names?.files ?? []).filter { $0.source == source }
+        return snapshot.documents(of: source).map { document in { self.reading(of: document, over: $0) } }
+            + [{ self.reading(ofTextsIn: source, over: $0) }]
+            + files.map { file in
+                { self.reading(ofSecretIn: file.path, snapshot, namedBy: file.variable, over: $0) }
             }
-        }
-        return readings
     }
 
     /// Reports the problems and warnings that are new, and the end of others.
@@ -578,7 +720,7 @@ extension SettingBox {
 
     /// The layer that is used instead of an unusable stored value.
     var phraseOfNextLayer: String {
-        guard layers != nil, let base = quietBaseReadings.firstUsable()?.reading else { return "the default" }
+        guard layers != nil, let base = baseReadings().firstUsable()?.reading else { return "the default" }
         return "the value of \(base.source)"
     }
 }
@@ -586,20 +728,9 @@ extension SettingBox {
 // MARK: - Reading
 
 extension SettingBox {
-    private func reading(of document: LayerDocument) -> LayerReading<Value>? {
+    private func reading(of document: LayerDocument, over makeLower: () -> Value) -> LayerReading<Value>? {
         guard let (name, stored) = document.value(for: key.storedKeys) else { return nil }
-        let source = document.source
-        do {
-            let value = try convert(stored)
-            try validate(value)
-            return LayerReading(
-                layer: document.layer,
-                source: source,
-                result: .success(value),
-                stored: stored,
-                document: document
-            )
-        } catch {
+        func problem(_ error: any Error) -> SettingsError {
             var problem = shown(error, as: .invalidValue)
             if isUnexpectedNull(stored) { problem.remedy = SettingsError.removeMember }
             problem.location = document.location(ofValueForKey: name)
@@ -608,7 +739,27 @@ extension SettingBox {
             let correction = problem.remedy.replacing("assign", with: "use", maxReplacements: 1)
             problem.remedy =
                 "correct it there: " + (correction.isEmpty ? "use \(validForm(inJSON: true))" : correction)
-            return LayerReading(layer: document.layer, source: source, result: .failure(problem))
+            return problem
+        }
+        var part = stored
+        var problems: [SettingsError] = []
+        while true {
+            let value: Value
+            do {
+                value = try convert(part, over: makeLower)
+            } catch {
+                var problem = problem(error)
+                let path = SettingsError.wrapping(error, as: .invalidValue).path
+                guard !key.metadata.traits.isWhole, let rest = conversion.removing(path, from: part, over: makeLower)
+                else { return LayerReading(layer: document.layer, source: document.source, result: .failure(problem)) }
+                problem.consequence = "the member is ignored, and that of the next layer is used"
+                part = rest
+                problems.append(problem)
+                continue
+            }
+            var reading = reading(from: document.source, document.layer, { (value, part) }, problem)
+            (reading.memberProblems, reading.document) = (problems, document)
+            return reading
         }
     }
 
@@ -619,7 +770,8 @@ extension SettingBox {
     private func reading(
         ofSecretIn path: FilePath,
         _ snapshot: LayerSnapshot,
-        namedBy variable: String?
+        namedBy variable: String?,
+        over makeLower: () -> Value
     ) -> LayerReading<Value>? {
         let source = path.description
         guard let secret = snapshot.secrets[path] else {
@@ -630,17 +782,15 @@ extension SettingBox {
                 failure(variable.map(problem.naming) ?? problem, from: source)
             }
         }
-        do {
-            let value = try value(ofText: text)
-            return LayerReading(layer: .secretFile, source: source, result: .success(value))
-        } catch {
+        return reading(from: source, .secretFile, { try decoded([text], over: makeLower) }) { error in
             let cause = SettingsError.wrapping(error, as: .invalidValue).withoutUserText
             var problem =
                 variable.map {
                     unusable(cause, from: "the file that \($0) names", .secretFile, omission: "unset \($0)")
                 } ?? unusable(cause, from: source, .secretFile)
             problem.location = SettingsError.Location(file: source)
-            return failure(problem, from: source)
+            (problem.key, problem.suite) = (key.name, suiteName)
+            return problem
         }
     }
 

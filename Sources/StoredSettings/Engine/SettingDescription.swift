@@ -136,44 +136,72 @@ extension SettingConversion where Value: StoredValueConvertible {
     }
 }
 
-// MARK: - Completion by the default
+// MARK: - Structures
 
 extension SettingConversion {
-    /// Decodes a stored value, with the members of a default that it lacks.
+    /// Decodes a stored value, with the members that it lacks from the value beneath it.
     ///
-    /// A member is added only after the decoding has failed because it is missing. So the default never changes a value that
-    /// the type can decode by itself, and the default of a complete value is never made or encoded.
+    /// A lower member never hides one of the stored value that the type would have read without it, such as one with an older name.
+    /// The lower value is made only if a member is missing.
     ///
-    /// - Throws: The error of the last decoding. It is about a member that the default lacks, too, or about another part.
-    ///   An error in a part of the default is replaced by the error of the stored value.
-    func decode(_ stored: StoredValue, over makeDefault: () -> Value) throws -> Value {
-        do {
-            return try decode(stored)
-        } catch {
-            return try complete(stored, after: error, from: makeDefault)
+    /// - Throws: The error of the stored value.
+    func decode(_ stored: StoredValue, over makeLower: () -> Value) throws -> Value {
+        guard case .dictionary = stored else { return try decode(stored) }
+        let (plain, isAnyMissing) = DecodingTrace.run(stored, decode)
+        guard isAnyMissing, let lower = encodedOrNil(makeLower()) else { return try plain.get() }
+        let (completed, parts) = complete(stored, from: lower)
+        let found = parts.found.filter { stored.part(at: $0) != nil }
+        var structures = parts.structures
+        while true {
+            let merged = stored.merged(over: lower, structures)
+            let (value, parts) = DecodingTrace.parts(merged, decode)
+            // Members that were added can be structures, which lack members as well.
+            structures.formUnion(parts.structures)
+            guard stored.merged(over: lower, structures) == merged else { continue }
+            guard case .success = value, parts.found.isSuperset(of: found) else { return try completed.get() }
+            return try value.get()
         }
     }
 
+    /// Decodes a stored value with those members of a lower one without which the type cannot decode it.
+    ///
+    /// An error in a member that was added is replaced by the first error, which is about the stored value.
     private func complete(
         _ stored: StoredValue,
-        after error: any Error,
-        from makeDefault: () -> Value
-    ) throws -> Value {
-        let error = SettingsError.wrapping(error, as: .invalidValue)
-        guard error.missingMember != nil, let form = encodedOrNil(makeDefault()) else { throw error }
-        var completed = stored
-        var added: [[SettingsError.PathComponent]] = []
-        var latest = error
-        while let path = latest.missingMember, completed.add(memberAt: path[...], of: form) {
+        from lower: StoredValue
+    ) -> (result: Result<Value, any Error>, parts: DecodingTrace.Parts) {
+        let first = DecodingTrace.parts(stored, decode)
+        var (latest, completed, added) = (first, stored, [[SettingsError.PathComponent]]())
+        while case .failure(let error) = latest.result {
+            let error = SettingsError.wrapping(error, as: .invalidValue)
+            if added.contains(where: error.path.starts) { return first }
+            guard let path = error.missingMember, completed.add(memberAt: path[...], of: lower) else { break }
             added.append(path.map(SettingsError.PathComponent.key))
-            do {
-                return try decode(completed)
-            } catch {
-                latest = .wrapping(error, as: .invalidValue)
-            }
+            latest = DecodingTrace.parts(completed, decode)
         }
-        // An error in an added member would name a part that is not stored.
-        throw added.contains { latest.path.starts(with: $0) } ? error : latest
+        return latest
+    }
+
+    /// Returns a stored value without the member that an error is about; `nil` if the error is about no member.
+    func removing(
+        _ path: [SettingsError.PathComponent],
+        from stored: StoredValue,
+        over makeLower: () -> Value
+    ) -> StoredValue? {
+        guard !path.isEmpty, let lower = encodedOrNil(makeLower()) else { return nil }
+        let structures = complete(stored, from: lower).parts.structures
+        var names: [String] = []
+        for component in path {
+            guard case .key(let name) = component, structures.contains(names) else { break }
+            names.append(name)
+        }
+        return names.isEmpty ? nil : stored.removing(names[...])
+    }
+
+    /// The structures in a stored value: the parts whose members their types know by name.
+    func structures(of stored: StoredValue) -> Set<[String]> {
+        guard case .dictionary = stored else { return [] }
+        return DecodingTrace.parts(stored, decode).parts.structures
     }
 
     /// The stored form of a value; `nil` when there is none.

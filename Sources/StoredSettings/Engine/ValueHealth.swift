@@ -400,15 +400,20 @@ extension SettingBox {
     /// - Parameters:
     ///   - stored: The unusable value.
     ///   - isNoted: Whether the value that is found is in use from now on.
+    ///   - isForChange: Whether a structure takes no members from secret files.
     /// - Returns: The last good value; `nil` when none is known that this setting can use.
-    func lastGoodReading(insteadOf stored: StoredValue, isNoted: Bool = true) -> Reading? {
+    func lastGoodReading(
+        insteadOf stored: StoredValue,
+        isNoted: Bool = true,
+        isForChange: Bool = false
+    ) -> Reading? {
         let name = storedKey ?? key.name
         let health = health(ofStoredKey: name)
         let (history, changes) = health.history
-        guard let (reading, isCertain) = find(insteadOf: stored, name, history) else {
+        guard let (reading, isCertain) = find(insteadOf: stored, name, history, isForChange) else {
             // A value under an old key was used before there was one under the new key.
             let old = key.storedKeys.all.drop { $0 != name }.dropFirst().compactMap(engine.value(forKey:))
-            return firstUsable(of: old.map { ValueHistory.Candidate(value: $0, isCertain: false) })?.reading
+            return firstUsable(of: old.map { .init(value: $0, isCertain: false) }, isForChange)?.reading
         }
         if isNoted, isCertain, let value = reading.stored {
             let replacement = ValueReplacement(key: name, stored: stored, used: value)
@@ -429,10 +434,11 @@ extension SettingBox {
     private func find(
         insteadOf unusable: StoredValue,
         _ name: String,
-        _ history: ValueHistory
+        _ history: ValueHistory,
+        _ isForChange: Bool
     ) -> (reading: Reading, isCertain: Bool)? {
         let (first, last) = history.candidates(insteadOf: unusable)
-        if let found = firstUsable(of: first) { return found }
+        if let found = firstUsable(of: first, isForChange) { return found }
         guard let last else { return nil }
         var copied: [StoredValue?] = []
         // A value that was set or removed since the last checkpoint is newer than the copy.
@@ -440,13 +446,16 @@ extension SettingBox {
             // The retained value is older than the copied one, which may have become usable since.
             copied = [copy.contents[name], copy.lastGood[name] ?? nil].filter { $0 != unusable }
         }
-        return firstUsable(of: copied.compactMap { $0.map { .init(value: $0, isCertain: true) } } + last)
+        return firstUsable(of: copied.compactMap { $0.map { .init(value: $0, isCertain: true) } } + last, isForChange)
     }
 
-    private func firstUsable(of candidates: [ValueHistory.Candidate]) -> (reading: Reading, isCertain: Bool)? {
+    private func firstUsable(
+        of candidates: [ValueHistory.Candidate],
+        _ isForChange: Bool
+    ) -> (reading: Reading, isCertain: Bool)? {
         for candidate in candidates {
             do {
-                return (Reading(value: try decode(candidate.value), stored: candidate.value), candidate.isCertain)
+                return (try storedReading(of: candidate.value, isForChange: isForChange), candidate.isCertain)
             } catch {
                 // It is unusable as well, and is not the stored value, so there is nothing to report.
                 continue

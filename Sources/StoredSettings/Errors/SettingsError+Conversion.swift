@@ -143,16 +143,6 @@ extension SettingsError {
         )
     }
 
-    /// The error of a text with some members of a value whose others are in a secret file, which is not copied.
-    static var partOfSecret: SettingsError {
-        SettingsError(
-            .invalidValue,
-            fact: "the text has only some members of the value, and the others are in a secret file",
-            consequence: "the setting keeps the value it had",
-            remedy: "give all members, or change the secret file"
-        )
-    }
-
     /// The error of a text that a person has typed, which is in no file.
     package func ofTypedText(consequence: String) -> SettingsError {
         var error = self

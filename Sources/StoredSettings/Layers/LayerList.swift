@@ -89,22 +89,35 @@ struct LayerReading<Value: Sendable>: Sendable {
     let layer: SettingsLayer
     /// The name of the flag or the variable, or the path of the file.
     let source: String
-    let result: Result<Value, SettingsError>
-    /// The stored form of the value; `nil` for layers of text.
+    var result: Result<Value, SettingsError>
+    /// What the value is decoded from, without the members that are left out.
     var stored: StoredValue?
+    /// The value before it is validated, which has the members that a structure of a higher layer lacks.
+    var unvalidated: Value?
+    /// What has the members that this structure lacks; `nil` if it lacks none.
+    var lower: SettingBox<Value>.Reading?
+    /// The errors of members that are left out.
+    var memberProblems: [SettingsError] = []
     /// The file or the suite; `nil` for layers of text.
     var document: LayerDocument?
     /// The name to use instead, if the source is a name that follows from an old key.
     var newSource: String?
+
+    /// Whether the value, or a member of it, comes from a secret file.
+    var isFromSecretFile: Bool { layer == .secretFile || lower?.isFromSecretFile ?? false }
 }
 
 extension Sequence {
-    /// Returns the errors of the layers above the one that is used.
+    /// Returns the errors of the layers above the one that is used, and of members that are left out.
     func problems<Value>() -> [SettingsError] where Element == LayerReading<Value> {
         var errors: [SettingsError] = []
+        var isUsed = false
         for reading in self {
-            guard case .failure(let error) = reading.result else { break }
-            errors.append(error)
+            errors += reading.memberProblems
+            // Members of an invalid value can be part of a valid one.
+            if case .failure(let error) = reading.result, !isUsed || reading.unvalidated == nil { errors.append(error) }
+            if case .success = reading.result { isUsed = true }
+            if isUsed, reading.unvalidated != nil, reading.lower == nil { break }
         }
         return errors
     }
@@ -122,16 +135,24 @@ extension Sequence {
 final class LayerCache<Value: Sendable>: Sendable {
     private struct Known {
         var snapshot: LayerSnapshot
+        /// The value beneath, if it has members of these readings.
+        var lower: StoredValue??
         var readings: [LayerReading<Value>]
         /// The problems of these readings, which were reported.
         var problems: [SettingsError]
+
+        func isCurrent(in snapshot: LayerSnapshot, over stored: StoredValue?) -> Bool {
+            // The value that is used instead of an unusable one can change.
+            let isLasting = readings.allSatisfy { $0.lower?.isOfUnusable != true }
+            return self.snapshot === snapshot && lower.map { $0 == stored && isLasting } ?? true
+        }
     }
 
     private let known = Locked<Known?>(nil)
 
-    /// Returns the readings of a snapshot; `nil` when they are not known.
-    func readings(in snapshot: LayerSnapshot) -> [LayerReading<Value>]? {
-        known.withLock { $0?.snapshot === snapshot ? $0?.readings : nil }
+    /// Returns the readings of a snapshot over a stored value; `nil` when they are not known.
+    func readings(in snapshot: LayerSnapshot, over stored: StoredValue?) -> [LayerReading<Value>]? {
+        known.withLock { $0?.isCurrent(in: snapshot, over: stored) == true ? $0?.readings : nil }
     }
 
     /// Stores readings.
@@ -139,16 +160,27 @@ final class LayerCache<Value: Sendable>: Sendable {
     /// - Parameters:
     ///   - readings: The readings, highest precedence first.
     ///   - snapshot: The snapshot that they are from.
+    ///   - stored: The value beneath.
     ///   - problems: The problems of the readings, which the caller reports.
     /// - Returns: The problems that were reported before; `nil` if these readings, or newer ones, are known.
     func store(
         _ readings: [LayerReading<Value>],
         from snapshot: LayerSnapshot,
+        over stored: StoredValue?,
         reporting problems: [SettingsError]
     ) -> [SettingsError]? {
+        let isMerged = readings.contains { $0.lower != nil }
+        let new = Known(
+            snapshot: snapshot,
+            lower: isMerged ? .some(stored) : nil,
+            readings: readings,
+            problems: problems
+        )
         let old = known.withLock { known -> Known?? in
-            if let known, known.snapshot.number >= snapshot.number { return nil }
-            return exchange(&known, with: Known(snapshot: snapshot, readings: readings, problems: problems))
+            if let known, known.snapshot.number > snapshot.number || known.isCurrent(in: snapshot, over: stored) {
+                return nil
+            }
+            return exchange(&known, with: new)
         }
         // The old readings end outside the lock: the end of a value may run user code.
         return old.map { $0?.problems ?? [] }

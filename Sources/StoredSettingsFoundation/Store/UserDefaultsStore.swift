@@ -68,9 +68,7 @@ public final class UserDefaultsStore: SettingsStore {
     /// The registered value; on Apple platforms also that of the global domain.
     public func fallback(forKey key: String) -> StoredValue? {
         guard key != ExactForms.key else { return nil }
-        return state.withLock { state in
-            state.stored[key] == nil ? domain.registered(forKey: key) : nil
-        }
+        return domain.registered(forKey: key)
     }
 
     /// All stored values, without the registered ones.

@@ -22,8 +22,14 @@ struct CodingPlace: Sendable {
     private var calls = 0
     /// The type that is being decoded; `nil` for an encoder.
     private var type: Any.Type?
+    /// What notes the parts that the type asks for; `nil` for a value that is not traced.
+    private(set) var trace: DecodingTrace?
 
     static let root = CodingPlace()
+
+    init(_ trace: DecodingTrace? = nil) {
+        self.trace = trace
+    }
 
     /// The keys, outermost first.
     var codingPath: [any CodingKey] {
@@ -58,6 +64,17 @@ struct CodingPlace: Sendable {
         place.calls += 1
         return place
     }
+
+    /// The same place, of a value that is taken as a whole.
+    var untraced: CodingPlace {
+        trace?.noteWhole(at: self)
+        var place = self
+        place.trace = nil
+        return place
+    }
+
+    /// Whether an optional is being decoded.
+    var isOptional: Bool { type is any OptionalType.Type }
 
     /// The same place, inside the decoding of a type.
     func entered(by type: Any.Type) -> CodingPlace {

@@ -27,7 +27,8 @@ public struct StoredValueDecoder: Sendable {
         from storedValue: StoredValue
     ) throws -> Value {
         do {
-            return try NodeDecoder(storedValue: storedValue, place: .root).value(type)
+            let place = CodingPlace(DecodingTrace.ofDecoding(storedValue))
+            return try NodeDecoder(storedValue: storedValue, place: place).value(type)
         } catch {
             throw SettingsError.decoding(error, of: storedValue, as: type)
         }
@@ -49,6 +50,7 @@ struct NodeDecoder: Decoder, SingleValueDecodingContainer {
         guard case .dictionary(let entries) = storedValue else {
             throw failure(.typeMismatch(expected: "a dictionary", found: storedValue), reading: type)
         }
+        place.trace?.noteStructure(at: place)
         return KeyedDecodingContainer(KeyedNodeDecoder(entries: entries, place: place))
     }
 
@@ -65,7 +67,8 @@ struct NodeDecoder: Decoder, SingleValueDecodingContainer {
     }
 
     func singleValueContainer() -> any SingleValueDecodingContainer {
-        self
+        // A type that has several forms tries one after the other. An optional has the members of its value.
+        place.isOptional ? self : NodeDecoder(storedValue: storedValue, place: place.untraced)
     }
 
     func decodeNil() -> Bool {
@@ -103,10 +106,15 @@ struct KeyedNodeDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let place: CodingPlace
 
     var codingPath: [any CodingKey] { place.codingPath }
-    var allKeys: [Key] { entries.keys.compactMap(Key.init(stringValue:)) }
+
+    var allKeys: [Key] {
+        place.trace?.noteWhole(at: place)
+        return entries.keys.compactMap(Key.init(stringValue:))
+    }
 
     func contains(_ key: Key) -> Bool {
-        entries[key.stringValue] != nil
+        place.trace?.noteMember(key, of: entries, at: place)
+        return entries[key.stringValue] != nil
     }
 
     func decodeNil(forKey key: Key) throws -> Bool {
@@ -137,15 +145,20 @@ struct KeyedNodeDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     func superDecoder() -> any Decoder {
-        let key = PlainCodingKey.superclass
-        return nested(entries[key.stringValue] ?? .null, key)
+        superDecoder(at: PlainCodingKey.superclass)
     }
 
     func superDecoder(forKey key: Key) -> any Decoder {
-        nested(entries[key.stringValue] ?? .null, key)
+        superDecoder(at: key)
+    }
+
+    private func superDecoder(at key: any CodingKey) -> any Decoder {
+        place.trace?.noteMember(key, of: entries, at: place)
+        return nested(entries[key.stringValue] ?? .null, key)
     }
 
     private func entry(_ key: Key) throws -> StoredValue {
+        place.trace?.noteMember(key, of: entries, at: place)
         guard let entry = entries[key.stringValue] else { throw DecodingError.missing(key, at: place) }
         return entry
     }

@@ -8,8 +8,8 @@
 /// ```
 ///
 /// Numbers, dates, bytes, URLs, UUIDs, decimals and durations have the form of their ``StoredValueConvertible``
-/// conformances at any depth. A property that is `nil` is omitted, as `Codable` specifies. Sets, and dictionaries whose
-/// keys are not strings, are written in an order that is the same for equal values.
+/// conformances at any depth. A property that is `nil` is null, so that it hides the one of a lower source. Sets, and
+/// dictionaries whose keys are not strings, are written in an order that is the same for equal values.
 public struct StoredValueEncoder: Sendable {
     /// Creates an encoder.
     public init() {}
@@ -116,11 +116,6 @@ struct KeyedNodeEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
         node.entries[key.stringValue] = .value(value.storedValue())
     }
 
-    func encodeIfPresent<Value: Encodable>(_ value: Value?, forKey key: Key) throws {
-        if let value { return try encode(value, forKey: key) }
-        if Value.self is any SecretType.Type { SecretMark.noteSecret() }
-    }
-
     func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
         node.entries[key.stringValue] = .value(try run.storedValue(of: value, at: place.inside(key)))
     }
@@ -152,6 +147,37 @@ struct KeyedNodeEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
         let nested = EncodingNode()
         node.entries[key.stringValue] = .node(nested)
         return NodeEncoder(node: nested, place: place.inside(key), run: run)
+    }
+}
+
+// MARK: - Members that are nil
+
+// The protocol has an implementation for each of these types, which omits `nil`.
+extension KeyedNodeEncoder {
+    func encodeIfPresent<Value: Encodable>(_ value: Value?, forKey key: Key) throws {
+        if Value.self is any SecretType.Type { SecretMark.noteSecret() }
+        try put(value, key)
+    }
+    func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: String?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: Float?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: Int?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: Int8?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: Int16?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: Int32?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: Int64?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: Int128?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: UInt?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: UInt8?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: UInt16?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: UInt32?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: UInt64?, forKey key: Key) throws { try put(value, key) }
+    func encodeIfPresent(_ value: UInt128?, forKey key: Key) throws { try put(value, key) }
+
+    private func put(_ value: (some Encodable)?, _ key: Key) throws {
+        guard let value else { return encodeNil(forKey: key) }
+        try encode(value, forKey: key)
     }
 }
 

@@ -10,7 +10,8 @@ extension CompletionCase {
     static let members: [CompletionCase] = [
         .init("a member", #"{"perSecond": 50}"#, over: Pace(), is: Pace(perSecond: 50, burst: 20)),
         .init("all members", "{}", over: Pace(burst: 7), is: Pace(burst: 7)),
-        .init("an optional member stays nil", #"{"burst": 5}"#, over: Pace(note: "d"), is: Pace(burst: 5)),
+        .init("an optional member", #"{"burst": 5}"#, over: Pace(note: "d"), is: Pace(burst: 5, note: "d")),
+        .init("an optional member that is null", #"{"note": null}"#, over: Pace(note: "d"), is: Pace()),
         .init("unknown members are ignored", #"{"new": 1, "burst": 5}"#, over: Pace(), is: Pace(burst: 5)),
         .unusable("a null is not missing", #"{"perSecond": null}"#, over: Pace(), at: .key("perSecond")),
         .unusable("a wrong kind", #"{"burst": "x"}"#, over: Pace(), at: .key("burst")),
@@ -21,7 +22,8 @@ extension CompletionCase {
             is: Service(pace: Pace(burst: 3), night: Pace(perSecond: 1, burst: 9))
         ),
         .unusable("a null struct is not missing", #"{"pace": null}"#, over: Service(), at: .key("pace")),
-        .init("an optional struct stays nil", #"{"name": "x"}"#, over: Service(), is: Service(name: "x", night: nil)),
+        .init("an optional struct", #"{"name": "x"}"#, over: Service(), is: Service(name: "x")),
+        .init("an optional struct that is null", #"{"night": null}"#, over: Service(), is: Service(night: nil)),
         .unusable(
             "an optional struct that the default lacks",
             #"{"night": {"burst": 9}}"#,
@@ -69,7 +71,7 @@ extension CompletionCase {
             "entries are not added",
             #"{"byRegion": {}, "list": []}"#,
             over: Service(),
-            is: Service(night: nil, list: [], byRegion: [:])
+            is: Service(list: [], byRegion: [:])
         ),
         .unusable("an array", #"[{"burst": 3}]"#, over: [Pace()], at: .index(0)),
         .unusable("a dictionary", #"{"eu": {"burst": 3}}"#, over: ["eu": Pace()], at: .key("eu")),
@@ -117,12 +119,12 @@ extension CompletionCase {
             over: Renamed(),
             is: Renamed(level: 7, size: 8, extra: -1)
         ),
-        .unusable("an older name that the default lacks", #"{"size": 8}"#, over: Renamed()),
+        .init("no older name", #"{"size": 8}"#, over: Renamed(), is: Renamed(size: 8)),
         .init(
-            "the second form of a type",
+            "the first form of a type that has two",
             #"{"id": 7}"#,
             over: Either.full(.init(id: 1, label: "d")),
-            is: .short(.init(id: 7))
+            is: .full(.init(id: 7, label: "d"))
         ),
     ]
 

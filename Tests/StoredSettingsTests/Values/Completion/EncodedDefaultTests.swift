@@ -100,7 +100,7 @@ struct EncodedDefaultTests {
         }
         #expect(Setting("key", default: Outer(), suite: suite([:])).value.size == 2)
         #expect(reporter.errors.isEmpty)
-        let setting = Setting("key", default: Outer(), suite: suite(["inner": [:]]))
+        let setting = Setting("key", default: Outer(), suite: suite(["size": nil, "inner": [:]]))
         #expect(throws: SettingsError.self) { try setting.load() }
         #expect(setting.explain().layer == .default)
     }

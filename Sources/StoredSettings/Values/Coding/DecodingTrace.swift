@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Layers.md, "A structure takes each member from the highest source that has it".
+
+import Synchronization
+
+/// What a type asks a stored value for while it decodes itself.
+///
+/// The conversion of a setting calls a ``StoredValueDecoder`` that does not know of it: it finds the trace of its value here.
+final class DecodingTrace: Sendable {
+    @TaskLocal static var current: DecodingTrace?
+
+    /// The parts of a value, each by the names that lead to it.
+    struct Parts {
+        /// Those of which the type asks for members by their names.
+        fileprivate(set) var structures: Set<[String]> = []
+        /// Those of which it asks for all names, such as dictionaries and enums with associated values.
+        fileprivate var wholes: Set<[String]> = []
+        /// The members that were there, and were asked for.
+        fileprivate(set) var found: Set<[String]> = []
+    }
+
+    private let value: StoredValue
+    /// Whether more is noted than that a member was missing, which is fast.
+    private let notesParts: Bool
+    private let parts = Locked(Parts())
+    private let isAnyMissing = Atomic(false)
+
+    private init(_ value: StoredValue, notesParts: Bool) {
+        (self.value, self.notesParts) = (value, notesParts)
+    }
+
+    /// Decodes a value.
+    ///
+    /// - Returns: The result, and whether the type has asked for a member that the value lacks.
+    static func run<Result>(
+        _ value: StoredValue,
+        _ decode: (StoredValue) throws -> Result
+    ) -> (result: Swift.Result<Result, any Error>, isAnyMissing: Bool) {
+        let trace = DecodingTrace(value, notesParts: false)
+        let result = $current.withValue(trace) { Swift.Result { try decode(value) } }
+        return (result, trace.isAnyMissing.load(ordering: .relaxed))
+    }
+
+    /// Decodes a value.
+    ///
+    /// - Returns: The result, and the parts that the type has asked for.
+    static func parts<Result>(
+        _ value: StoredValue,
+        _ decode: (StoredValue) throws -> Result
+    ) -> (result: Swift.Result<Result, any Error>, parts: Parts) {
+        let trace = DecodingTrace(value, notesParts: true)
+        let result = $current.withValue(trace) { Swift.Result { try decode(value) } }
+        var parts = trace.parts.withLock(\.self)
+        parts.structures.subtract(parts.wholes)
+        return (result, parts)
+    }
+
+    /// The trace of a value; `nil` for a value that is not traced, such as a part that a conversion decodes by itself.
+    static func ofDecoding(_ value: StoredValue) -> DecodingTrace? {
+        guard let current, value == current.value else { return nil }
+        return current
+    }
+
+    /// Notes that the type asks for members by their names.
+    func noteStructure(at place: CodingPlace) {
+        note(place) { $0.structures.insert($1) }
+    }
+
+    /// Notes that the type takes the value as a whole.
+    func noteWhole(at place: CodingPlace) {
+        note(place) { $0.wholes.insert($1) }
+    }
+
+    /// Notes that the type asks for a member.
+    func noteMember(_ key: any CodingKey, of entries: [String: StoredValue], at place: CodingPlace) {
+        if entries[key.stringValue] == nil {
+            isAnyMissing.store(true, ordering: .relaxed)
+        } else {
+            note(place) { $0.found.insert($1 + [key.stringValue]) }
+        }
+    }
+
+    private func note(_ place: CodingPlace, _ body: (inout Parts, [String]) -> Void) {
+        guard notesParts, let path = place.memberPath else { return }
+        parts.withLock { body(&$0, path) }
+    }
+}
+
+extension StoredValue {
+    /// Returns the value with the members that its structures lack, which are those of another value.
+    ///
+    /// - Parameters:
+    ///   - lower: The other value.
+    ///   - structures: The structures, by the names that lead to them.
+    ///   - path: The names that lead to this value.
+    func merged(over lower: StoredValue, _ structures: Set<[String]>, at path: [String] = []) -> StoredValue {
+        guard structures.contains(path), case .dictionary(var members) = self, case .dictionary(let others) = lower
+        else { return self }
+        for (name, other) in others {
+            guard let member = members[name] else {
+                members[name] = other
+                continue
+            }
+            members[name] = member.merged(over: other, structures, at: path + [name])
+        }
+        return .dictionary(members)
+    }
+
+    /// Returns the members of structures that differ from those of another value; `nil` if there are none.
+    ///
+    /// A member that only the other value has is null.
+    func changes(from old: StoredValue, _ structures: Set<[String]>, at path: [String] = []) -> StoredValue? {
+        guard self != old else { return nil }
+        guard structures.contains(path), case .dictionary(let members) = self, case .dictionary(let others) = old
+        else { return self }
+        var changes = others.filter { members[$0.key] == nil }.mapValues { _ in StoredValue.null }
+        for (name, member) in members {
+            let change = others[name].map { member.changes(from: $0, structures, at: path + [name]) } ?? member
+            if let change { changes[name] = change }
+        }
+        return .dictionary(changes)
+    }
+
+    /// What returns the members of structures in which a value differs from an earlier one; all of them if that has no stored form.
+    static func changes(from old: StoredValue?) -> (StoredValue, Set<[String]>) -> StoredValue? {
+        { new, structures in
+            guard let old else { return new }
+            return new.changes(from: old, structures)
+        }
+    }
+
+    /// Returns the members of structures that another value has, too.
+    func restricted(to part: StoredValue, _ structures: Set<[String]>, at path: [String] = []) -> StoredValue {
+        guard structures.contains(path), case .dictionary(let members) = self, case .dictionary(let names) = part
+        else { return self }
+        let common = members.compactMap { name, member in
+            names[name].map { (name, member.restricted(to: $0, structures, at: path + [name])) }
+        }
+        return .dictionary(Dictionary(uniqueKeysWithValues: common))
+    }
+
+    /// The paths of all members of structures that are no structures themselves, sorted.
+    func leaves(_ structures: Set<[String]>, at path: [String] = []) -> [[String]] {
+        guard structures.contains(path), case .dictionary(let members) = self else { return path.isEmpty ? [] : [path] }
+        return members.sorted { $0.key < $1.key }.flatMap { $1.leaves(structures, at: path + [$0]) }
+    }
+
+    /// Returns the value without a part; `nil` if it has no such part.
+    func removing(_ path: ArraySlice<String>) -> StoredValue? {
+        guard let name = path.first, case .dictionary(var members) = self, let member = members[name] else {
+            return nil
+        }
+        if path.count == 1 {
+            members[name] = nil
+        } else {
+            guard let rest = member.removing(path.dropFirst()) else { return nil }
+            members[name] = rest
+        }
+        return .dictionary(members)
+    }
+
+    /// The part that some names lead to.
+    func part(at path: some Collection<String>) -> StoredValue? {
+        path.reduce(Optional(self)) { $0?[$1] }
+    }
+}
