@@ -159,10 +159,8 @@ extension SettingsTransaction {
         }
         let value = try setting.box.convert(text) { lower }
         let known = setting.box.key.storedKeys.value(usedValue)
-        let stored = try setting.box.encode(value, besides: known, { $0.restricted(to: text, $1) }) {
-            try self.value(ofStored: $0, setting)
-        }
-        try store(stored, for: setting)
+        let named = { (whole: StoredValue, structures: Set<[String]>) in whole.restricted(to: text, structures) }
+        try store(setting.box.encode(value, besides: known, named) { try self.value(ofStored: $0, setting) }, for: setting)
     }
 
     /// Removes the stored values of some settings of this suite.

@@ -172,7 +172,7 @@ extension SettingsEngine {
         guard var error = requirement.error(of: stored) else { return nil }
         error.consequence =
             isReplaced
-            ? "the last values that meet it are used, or the defaults, and the stored values are left as they are"
+            ? "the last values that meet it are used, or the defaults, and the next set of one of them stores those"
             : "the values are used as they are"
         // Each file is read once: `first` of a lazy collection reads it twice, and traps if it has changed in between.
         for key in requirement.allKeys where error.location == nil {

@@ -131,6 +131,7 @@ extension SettingBox {
     ///   - texts: The strings.
     ///   - makeLower: Returns the value with the members that a structure lacks.
     /// - Returns: The value, which is not validated, and what it was decoded from.
+    /// - Throws: ``SettingsError`` when the setting has no such value.
     func decoded(_ texts: [String?], over makeLower: () -> Value) throws -> (value: Value, stored: StoredValue) {
         if texts.contains(where: { $0?.isRepaired ?? false }) {
             throw SettingsError.invalidValue("the text is not valid UTF-8")

@@ -586,6 +586,7 @@ extension SettingBox {
     ///   - stored: The stored value.
     ///   - isReported: `false` for a caller that returns or shows the errors itself.
     ///   - beneath: Returns the reading with the members that a structure lacks; that of the stored value if there is no function.
+    /// - Returns: The readings.
     func overrideReadings(
         over stored: StoredValue?,
         isReported: Bool = false,
@@ -782,7 +783,7 @@ extension SettingBox {
                 failure(variable.map(problem.naming) ?? problem, from: source)
             }
         }
-        return reading(from: source, .secretFile, { try decoded([text], over: makeLower) }) { error in
+        func problem(_ error: any Error) -> SettingsError {
             let cause = SettingsError.wrapping(error, as: .invalidValue).withoutUserText
             var problem =
                 variable.map {
@@ -792,6 +793,7 @@ extension SettingBox {
             (problem.key, problem.suite) = (key.name, suiteName)
             return problem
         }
+        return reading(from: source, .secretFile, { try decoded([text], over: makeLower) }, problem)
     }
 
     private func failure(_ problem: SettingsError, from source: String) -> LayerReading<Value> {

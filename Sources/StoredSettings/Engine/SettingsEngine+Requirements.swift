@@ -118,6 +118,8 @@ extension SettingsEngine {
                 if replacement != nil { table.noteReplacement(ofKey: key) }
             }
         }
+        // The copy may lack them.
+        if !check.used.isEmpty { (store as? any RecoveringStore)?.noteReplacement() }
     }
 }
 
@@ -147,8 +149,10 @@ struct RequirementCheck {
         }
         replaceValues(requirements, in: engine.store as? any RecoveringStore)
         // A value that is used beneath a pending write is used again if the write is dropped.
-        for (key, value) in held.checked where pending.contains(key) && used[key] == nil && value != stored[key] {
-            used.updateValue(value, forKey: key)
+        if !areMet(requirements, { stored[$0] }) {
+            for (key, value) in held.checked where pending.contains(key) && used[key] == nil && value != stored[key] {
+                used.updateValue(value, forKey: key)
+            }
         }
         for requirement in unmet {
             let isReplaced = requirement.error(of: value) == nil

@@ -271,6 +271,7 @@ extension SettingsEngine {
             }
             flush.apply(to: &transaction)
             let result = try body(&transaction)
+            if isChecked { scope.run { storeHeldValues(in: &transaction) } }
             let dropped = state.withLock { $0.pendingWrites.revertDropped(flush, in: &transaction) }
             if !isBlind, dropped.contains(where: restricted.contains) {
                 // The body was checked with these values.
@@ -286,6 +287,22 @@ extension SettingsEngine {
             return result
         }
         return try store.commit(isBlind: isBlind, body)
+    }
+
+    /// Stores the values that are used instead of stored ones, if these do not meet a requirement on a value that changes.
+    ///
+    /// From then on, all processes use the same values, whichever each of them has used before.
+    private func storeHeldValues(in transaction: inout StoreTransaction) {
+        let held = checkedHeldValues
+        let changed = requirements(for: transaction.edited.map(\.key))
+        guard !held.isEmpty, !changed.isEmpty else { return }
+        let all = requirementTable.withLock(\.all)
+        let connected = changed.flatMap(all.connected)
+        let stored = transaction
+        guard CheckScope.run({ connected.contains { $0.error(of: { stored[$0] }) != nil } }) else { return }
+        for key in connected.flatMap(\.allKeys) where !transaction.isEdited(key) {
+            if let used = held[key] { transaction[key] = used }
+        }
     }
 
     /// Whether there are pending writes that a commit can save.

@@ -23,22 +23,24 @@ struct ValueHistory {
 
     /// Records the next change of the key.
     mutating func note(_ change: StoreChange) {
-        guard let old = change.old, let new = change.new else {
+        var used = change.old
+        // A value that was not used is no last good one.
+        if let replacement, replacement.stored == change.old { used = replacement.used }
+        guard let used, change.new != nil else {
             self = ValueHistory()
             (newest, isComplete) = (change.new, true)
             return
         }
         // Sets of this process, which need not be recorded, may have come between.
-        if old != newest { (certainCount, isComplete) = (0, false) }
-        if let replacement, replacement.stored == old, let used = replacement.used { insertUsed(used) }
-        insert(old, at: 0, keeping: replacement?.used)
-        (newest, replacement) = (new, nil)
+        if change.old != newest { (certainCount, isComplete) = (0, false) }
+        insert(used)
+        (newest, replacement) = (change.new, nil)
     }
 
     /// Records that the key may have had any values since the last change.
     mutating func noteGap() {
-        if let used = replacement?.used { insertUsed(used) }
-        if let newest { insert(newest, at: 0) }
+        let last = replacement == nil ? newest : replacement?.used
+        if let last { insert(last) }
         (certainCount, newest, isComplete, replacement) = (0, nil, false, nil)
     }
 
@@ -48,7 +50,7 @@ struct ValueHistory {
     mutating func noteUsable(_ value: StoredValue, isSet: Bool) {
         guard isSet || !isOrdered, value != newest ?? values.first else { return }
         noteGap()
-        insert(value, at: 0)
+        insert(value)
         certainCount = 0
     }
 
@@ -60,23 +62,13 @@ struct ValueHistory {
         self.replacement = replacement
     }
 
-    /// Adds a value that was used instead of the stored one, after the certain values, unless it is one of them.
-    private mutating func insertUsed(_ value: StoredValue) {
-        if !values.prefix(certainCount).contains(value) { insert(value, at: certainCount) }
-    }
-
-    /// The kept value is in use, so that no unusable one displaces it.
-    private mutating func insert(_ value: StoredValue, at index: Int, keeping kept: StoredValue? = nil) {
-        var index = index
+    private mutating func insert(_ value: StoredValue) {
         if let known = values.firstIndex(of: value) {
             values.remove(at: known)
             if known < certainCount { certainCount -= 1 }
-            if known < index { index -= 1 }
         }
-        values.insert(value, at: index)
-        if values.count > Self.maximumCount, let last = values.lastIndex(where: { $0 != kept }) {
-            values.remove(at: last)
-        }
+        values.insert(value, at: 0)
+        if values.count > Self.maximumCount { values.removeLast() }
         certainCount = min(certainCount + 1, Self.maximumCount)
     }
 
@@ -204,7 +196,18 @@ final class ValueHealth: Sendable {
 
     /// Whether the settings of the key use a stored value.
     func uses(_ value: StoredValue?) -> Bool {
-        state.withLock { $0.usable == value && $0.unusable != value && $0.history.replacement == nil }
+        state.withLock { state in
+            guard state.history.replacement == nil else { return false }
+            return value == nil || (state.usable == value && state.unusable != value)
+        }
+    }
+
+    /// The value that is used instead of a stored one, which may be none; `nil` if that is used itself.
+    func used(insteadOf stored: StoredValue?) -> StoredValue?? {
+        state.withLock { state in
+            if let replacement = state.history.replacement, replacement.stored == stored { return .some(replacement.used) }
+            return stored != nil && state.unusable == stored ? .some(nil) : nil
+        }
     }
 
     /// Records what is used instead of the stored value, unless that has changed since.
@@ -352,8 +355,7 @@ struct ValueHealthTable {
     /// The values that were used instead of those that changes replace.
     func usedValues(insteadOf changes: [StoreChange]) -> [String: StoredValue?] {
         changes.reduce(into: [:]) { used, change in
-            let known = entries[change.key]?.history.values.replacement
-            if let known, known.stored == change.old { used.updateValue(known.used, forKey: change.key) }
+            if let value = entries[change.key]?.used(insteadOf: change.old) { used.updateValue(value, forKey: change.key) }
         }
     }
 

@@ -2,6 +2,7 @@
 // See Documentation/Decisions/Catalog.md, "A change from outside is used when its requirements are met".
 
 import Foundation
+import Foundation
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -82,7 +83,7 @@ struct HeldChangesTests {
             let observation = pool.$least.observe { _ in seen.withLock { $0.append(pool.values) } }
             try await Self.repetitions[index].change(pool)
             #expect(pool.values == [30, 40])
-            #expect(process.store.contents() == ["least": 30, "most": 3])
+            #expect(process.store.contents() == ["least": 30, "most": 40])
             await eventually("the change is delivered") { seen.withLock { $0 } == [[30, 40]] }
             withExtendedLifetime(observation) {}
         }
@@ -245,7 +246,81 @@ struct HeldChangesTests {
         try await later.pool.suite.setStoredValue(3, forKey: "other")
         try await later.pool.suite.checkpoint()
         #expect(try !(process.path + ".last-good").fileContents.contains("lastGood"))
+        // Nor do values that were used for missing ones come back.
+        try await later.pool.$least.set(2)
+        try await later.pool.$most.reset()
+        try await later.pool.suite.checkpoint()
+        #expect(try !(process.path + ".last-good").fileContents.contains("lastGood"))
         later.store.close()
+    }
+
+    @Test("a value that was used for a missing one does not come back after it has met the requirement")
+    func missingForGood() async throws {
+        try await withPoolProcess(reporter) { process in
+            try await process.pool.$least.set(30)
+            try await process.pool.suite.checkpoint()
+            try process.edit(#"{"least": 30}"#)
+            #expect(process.pool.values == [30, 40])
+            try process.edit(#"{"least": 2}"#)
+            #expect(process.pool.values == [2, 10])
+            try await process.pool.suite.setStoredValue(1, forKey: "other")
+            try await process.pool.suite.checkpoint()
+            #expect(try !(process.path + ".last-good").fileContents.contains("lastGood"))
+        }
+    }
+
+    @Test("a set is seen by processes that used other values, and an update there is based on it", arguments: 0...3)
+    func setBesideOtherValues(kind: Int) async throws {
+        try await withPoolProcess(reporter) { process in
+            if kind == 0 {
+                // A program without the requirement, whose change is as new as the set.
+                let unaware = FileStore(path: process.path, checkpointsInBackground: false)
+                try unaware.commit { $0["least"] = 900 }
+                unaware.close()
+            } else if kind == 1 {
+                // Values that only this process has seen.
+                try process.edit(#"{"least": 6, "most": 50}"#)
+                #expect(process.pool.values == [6, 50])
+            } else if kind == 2 {
+                // No value that meets the requirement is known.
+                for suffix in ["", ".journal", ".last-good"] { try FileManager.default.removeItem(atPath: process.path + suffix) }
+            }
+            if kind > 0 { try process.edit(#"{"least": 30, "most": 3}"#) }
+            let first = kind == 2 ? PoolProcess(process.path, reporter) : process
+            let other = PoolProcess(process.path, reporter)
+            _ = (first.pool.values, other.pool.values)
+            try await first.pool.$most.set(60)
+            // A process that has only read notices the first journal of a suite later.
+            if kind == 2 { other.store.lookAndWait() }
+            #expect(other.pool.most == 60)
+            #expect(other.pool.values == first.pool.values)
+            try await other.pool.$most.update { $0 += 1 }
+            #expect(first.pool.most == 61)
+            if kind == 2 { first.store.close() }
+            other.store.close()
+        }
+    }
+
+    @Test("an unusable value leaves the value in use, not one that only violated a requirement", arguments: [true, false])
+    func unusableAfterUnmet(isRemoved: Bool) async throws {
+        try await withPoolProcess(reporter) { process in
+            try process.edit(isRemoved ? #"{"least": 30}"# : #"{"least": 30, "most": 3}"#)
+            #expect(process.pool.values == [5, 40])
+            try process.edit(#"{"least": 2, "most": "x"}"#)
+            #expect(process.pool.values == [2, 40])
+        }
+    }
+
+    @Test("a default in use instead of an unusable value stays in use when a later edit violates a requirement")
+    func defaultAfterUnusable() async throws {
+        try await withPoolProcess(reporter) { process in
+            try await process.pool.$least.reset()
+            try await process.pool.suite.checkpoint()
+            try process.edit(#"{"least": "x", "most": 44, "limit": 800}"#)
+            #expect(process.values == [1, 44, 800])
+            try process.edit(#"{"least": 500, "most": 45, "limit": 20}"#)
+            #expect(process.values == [1, 44, 800])
+        }
     }
 
     @Test("a new process uses the default instead of a value that an edit has added and that violates a requirement")

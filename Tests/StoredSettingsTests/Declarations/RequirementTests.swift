@@ -252,8 +252,9 @@ struct RequirementTests {
             try path.replaceFile(with: #"{"least": 30, "most": 5}"#)
             store.lookAndWait()
             try await pool.suite.transaction { $0[storedValueFor: "other"] = 2 }
-            try await pool.suite.transaction { $0[pool.$least] = 30 }
             #expect(store.contents() == ["least": 30, "most": 5, "other": 2])
+            try await pool.suite.transaction { $0[pool.$least] = 30 }
+            #expect(store.contents() == ["least": 30, "most": 40, "other": 2])
         }
     }
 

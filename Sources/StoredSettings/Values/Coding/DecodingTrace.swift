@@ -93,6 +93,7 @@ extension StoredValue {
     ///   - lower: The other value.
     ///   - structures: The structures, by the names that lead to them.
     ///   - path: The names that lead to this value.
+    /// - Returns: The merged value.
     func merged(over lower: StoredValue, _ structures: Set<[String]>, at path: [String] = []) -> StoredValue {
         guard structures.contains(path), case .dictionary(var members) = self, case .dictionary(let others) = lower
         else { return self }
