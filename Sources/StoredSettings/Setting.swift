@@ -156,6 +156,8 @@ extension Setting {
 
     /// Returns the stored value, without the default and without the layers around the store.
     ///
+    /// A structure has the members that it lacks in the store from the sources beneath.
+    ///
     /// - Returns: The stored value; `nil` when nothing is stored.
     /// - Throws: ``SettingsError`` when the stored value is not a valid value of this setting, or when the store cannot be
     ///   read now, so that older values are used.

@@ -160,7 +160,10 @@ extension SettingsTransaction {
         let value = try setting.box.convert(text) { lower }
         let known = setting.box.key.storedKeys.value(usedValue)
         let named = { (whole: StoredValue, structures: Set<[String]>) in whole.restricted(to: text, structures) }
-        try store(setting.box.encode(value, besides: known, named) { try self.value(ofStored: $0, setting) }, for: setting)
+        try store(
+            setting.box.encode(value, besides: known, named) { try self.value(ofStored: $0, setting) },
+            for: setting
+        )
     }
 
     /// Removes the stored values of some settings of this suite.

@@ -205,7 +205,9 @@ final class ValueHealth: Sendable {
     /// The value that is used instead of a stored one, which may be none; `nil` if that is used itself.
     func used(insteadOf stored: StoredValue?) -> StoredValue?? {
         state.withLock { state in
-            if let replacement = state.history.replacement, replacement.stored == stored { return .some(replacement.used) }
+            if let replacement = state.history.replacement, replacement.stored == stored {
+                return .some(replacement.used)
+            }
             return stored != nil && state.unusable == stored ? .some(nil) : nil
         }
     }
@@ -355,7 +357,9 @@ struct ValueHealthTable {
     /// The values that were used instead of those that changes replace.
     func usedValues(insteadOf changes: [StoreChange]) -> [String: StoredValue?] {
         changes.reduce(into: [:]) { used, change in
-            if let value = entries[change.key]?.used(insteadOf: change.old) { used.updateValue(value, forKey: change.key) }
+            if let value = entries[change.key]?.used(insteadOf: change.old) {
+                used.updateValue(value, forKey: change.key)
+            }
         }
     }
 

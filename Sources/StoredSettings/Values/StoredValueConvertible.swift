@@ -9,8 +9,8 @@
 /// struct Limits: Codable, StoredValueConvertible { var perSecond = 100 }
 /// ```
 ///
-/// A type that has raw values and is `Codable` is stored as its raw value. A setting decodes a `Codable` type over its
-/// default: see <doc:StoringYourOwnTypes>.
+/// A type that has raw values and is `Codable` is stored as its raw value. A setting takes the members that a structure lacks from
+/// lower sources and its default: see <doc:StoringYourOwnTypes>.
 ///
 /// For any other type, implement the two conversions. They must satisfy one law:
 /// `try Value(storedValue: value.storedValue())` equals `value`.

@@ -2,7 +2,6 @@
 // See Documentation/Decisions/Catalog.md, "A change from outside is used when its requirements are met".
 
 import Foundation
-import Foundation
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -283,7 +282,9 @@ struct HeldChangesTests {
                 #expect(process.pool.values == [6, 50])
             } else if kind == 2 {
                 // No value that meets the requirement is known.
-                for suffix in ["", ".journal", ".last-good"] { try FileManager.default.removeItem(atPath: process.path + suffix) }
+                for suffix in ["", ".journal", ".last-good"] {
+                    try FileManager.default.removeItem(atPath: process.path + suffix)
+                }
             }
             if kind > 0 { try process.edit(#"{"least": 30, "most": 3}"#) }
             let first = kind == 2 ? PoolProcess(process.path, reporter) : process
@@ -301,7 +302,10 @@ struct HeldChangesTests {
         }
     }
 
-    @Test("an unusable value leaves the value in use, not one that only violated a requirement", arguments: [true, false])
+    @Test(
+        "an unusable value leaves the value in use, not one that only violated a requirement",
+        arguments: [true, false]
+    )
     func unusableAfterUnmet(isRemoved: Bool) async throws {
         try await withPoolProcess(reporter) { process in
             try process.edit(isRemoved ? #"{"least": 30}"# : #"{"least": 30, "most": 3}"#)

@@ -54,7 +54,7 @@ public struct CodableBridge<Value: Codable & Sendable>: StoredValueBridge {
 
     /// Decodes a value with a ``StoredValueDecoder``.
     ///
-    /// A setting decodes the value over its default, as for a `Codable` type without a bridge.
+    /// A setting takes the members that the value lacks from lower sources, as for a `Codable` type without a bridge.
     public func value(from storedValue: StoredValue) throws -> Value {
         try StoredValueDecoder().decode(Value.self, from: storedValue)
     }

@@ -6,8 +6,7 @@
 extension StoredValueConvertible where Self: Codable {
     /// Decodes a value with a ``StoredValueDecoder``.
     ///
-    /// A setting decodes the value over its default: a member that the type requires and the stored value lacks is taken
-    /// from the default.
+    /// A setting takes the members that the stored value lacks from lower sources, and at last from its default.
     @_disfavoredOverload
     public init(storedValue: StoredValue) throws {
         self = try StoredValueDecoder().decode(Self.self, from: storedValue)
