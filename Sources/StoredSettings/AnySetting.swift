@@ -49,8 +49,11 @@ public struct AnySetting: Sendable {
     public var environmentVariable: String? { name(where: \.hasVariables) }
 
     /// The setting's flags or variables in a source.
-    package func names(in source: LayerSource) -> OverrideNames {
-        OverrideNames(of: base.storedKeys, traits, in: source)
+    package func names(in source: LayerSource) -> OverrideNames { base.names(in: source) }
+
+    /// The member of a structure with some names, joined by periods; `nil` if there is none.
+    package func member(_ name: String) -> AnySetting? {
+        base.member(name).map { AnySetting($0, declaration: declaration) }
     }
 
     /// The name in the first source of a kind.
@@ -223,6 +226,13 @@ extension AnySetting: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
+extension Sequence<AnySetting> {
+    /// The members of structures with a key that begins with that of their setting.
+    package func members(_ key: String) -> [AnySetting] {
+        compactMap { key.hasPrefix($0.key + ".") ? $0.member(String(key.dropFirst($0.key.count + 1))) : nil }
+    }
+}
+
 /// The requirements of a catalog for a setting of any type.
 package protocol CatalogSetting: Sendable {
     var key: String { get }
@@ -266,6 +276,16 @@ package protocol CatalogSetting: Sendable {
     /// and of the order of the sources.
     func warnings(in contents: [String: StoredValue]) -> [SettingsError]
     func reset() throws
+    /// What removes the stored value.
+    var removal: ConvertedText { get }
+    /// Returns the member of a structure with some names, joined by periods; `nil` if there is none.
+    func member(_ name: String) -> (any CatalogSetting)?
+    /// The keys of all members, each with the key of the setting.
+    var memberNames: [String] { get }
+    /// The flags or the variables of the members in a source.
+    func memberNames(in source: LayerSource) -> [String]
+    /// The setting's flags or variables in a source.
+    func names(in source: LayerSource) -> OverrideNames
     /// Returns a value as a person would write it; scripts receive ``text(of:)`` of the value itself.
     func written(_ stored: StoredValue) -> StoredValue
     func text(of value: StoredValue) -> String
@@ -276,6 +296,13 @@ extension CatalogSetting {
     package var isSecret: Bool { metadata.traits.isSecret }
     package func isSecret(_ stored: StoredValue?) -> Bool { isSecret }
     package func written(_ stored: StoredValue) -> StoredValue { stored }
+    package var removal: ConvertedText { ConvertedText(nil) }
+    package func member(_ name: String) -> (any CatalogSetting)? { nil }
+    package var memberNames: [String] { [] }
+    package func memberNames(in source: LayerSource) -> [String] { [] }
+    package func names(in source: LayerSource) -> OverrideNames {
+        OverrideNames(of: storedKeys, metadata.traits, in: source)
+    }
     package func converted(_ given: StoredValue) throws -> ConvertedText {
         try check(given)
         return ConvertedText(given)

@@ -33,11 +33,12 @@ public struct SettingsCatalog: Sendable {
         conflicts = search.conflicts
     }
 
-    /// The setting with a key; `nil` if there is none.
+    /// The setting with a key, or the member of a structure with the key of its setting and its own name, as `limits.burst`; `nil` if
+    /// there is none.
     ///
     /// If several suites have settings with the key, the first one is returned.
     public subscript(key: String) -> AnySetting? {
-        settings.first { $0.key == key }
+        settings.first { $0.key == key } ?? settings.members(key).first
     }
 
     /// The settings in the store of a suite, or of the first one, each key once.
@@ -105,7 +106,7 @@ extension SettingsCatalog {
     /// - Throws: The same as ``set(_:)``.
     public nonisolated(nonsending) func set(values: [String: StoredValue]) async throws {
         try await store(values) { value, setting, edits in
-            guard value != .null else { return edits.add(nil, for: setting) }
+            guard value != .null else { return edits.add(setting.base.removal, for: setting) }
             try setting.checkGiven(value)
             edits.add(try setting.base.converted(value), for: setting)
         }

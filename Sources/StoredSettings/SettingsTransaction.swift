@@ -166,6 +166,17 @@ extension SettingsTransaction {
         )
     }
 
+    /// Removes a member of a structure from the stored value.
+    ///
+    /// - Throws: ``SettingsError`` if the setting does not accept the value without it.
+    mutating func remove<Value>(_ path: [String], of setting: Setting<Value>) throws {
+        try check(setting)
+        guard let rest = setting.box.key.storedKeys.value(usedValue)?.removing(path[...]) else { return }
+        guard rest != [:] else { return try store(nil, for: setting) }
+        _ = try value(ofStored: rest, setting)
+        try store(rest, for: setting)
+    }
+
     /// Removes the stored values of some settings of this suite.
     ///
     /// - Throws: ``SettingsError`` for a setting of another suite, and for one that is managed.

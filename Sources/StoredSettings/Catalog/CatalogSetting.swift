@@ -29,8 +29,10 @@ extension Setting: CatalogSetting {
         return CurrentValue(value: box.encoded(reading.value), isFromSecretFile: reading.isFromSecretFile)
     }
 
-    package func set(text: String) throws {
-        let converted = try converted(text)
+    package func set(text: String) throws { try store(converted(text)) }
+
+    /// Stores what a person has given.
+    func store(_ converted: ConvertedText) throws {
         // A whole value can be stored while the settings file is malformed.
         guard let setPart = converted.setPart else { return try write(converted.value) }
         do {
@@ -40,10 +42,12 @@ extension Setting: CatalogSetting {
         }
     }
 
-    package func converted(_ text: String) throws -> ConvertedText {
+    package func converted(_ text: String) throws -> ConvertedText { try converted(text, memberAt: []) }
+
+    func converted(_ text: String, memberAt path: [String]) throws -> ConvertedText {
         // It also stands for a value from a secret file, whose setting need not be secret.
         guard text != SettingTraits.redactedText else { throw refusal(SettingsError.placeholder) }
-        return try converted("use \(box.validForm())") { try box.decoded([text], over: $0) }
+        return try converted("use \(box.validForm())") { try box.decoded([text], memberAt: path, over: $0) }
     }
 
     package func converted(_ given: StoredValue) throws -> ConvertedText {

@@ -153,6 +153,9 @@ extension SettingsCatalog {
         for suite in suites {
             for source in suite.sources {
                 guard case .environment(let variables, let prefix, let hasFiles) = source else { continue }
+                for name in filter({ $0.suite == suite }).flatMap({ $0.base.memberNames(in: source) }) {
+                    known[name] = name
+                }
                 for names in filter({ $0.suite == suite }).map({ $0.names(in: source) }) {
                     for name in names.all {
                         let present = names.current ?? name

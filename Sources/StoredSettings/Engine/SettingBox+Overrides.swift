@@ -48,6 +48,43 @@ extension SettingBox {
         return nil
     }
 
+    /// Reads the flag or the variable of a member of a structure.
+    func reading(
+        ofMember path: [String],
+        in source: LayerSource,
+        over makeLower: () -> Value
+    ) -> LayerReading<Value>? {
+        guard let name = names(in: source).member(path) else { return nil }
+        switch source {
+        case .commandLine(let given):
+            guard let arguments = given ?? SystemCalls.arguments() else { return nil }
+            let options = CommandLineOptions(arguments: arguments)
+            let key = ([key.name] + path).joined(separator: ".")
+            let found = options.occurrences(ofKey: key, flag: String(name.dropFirst(2)), isMember: true)
+            guard let last = found.last else { return nil }
+            let read = {
+                // A flag without a value is that of a Boolean.
+                let text = last.text ?? (last.isNegated ? "false" : "true")
+                return try self.decoded(last.text == nil ? [text] : found.map(\.text), memberAt: path, over: makeLower)
+            }
+            return reading(from: last.flag, .commandLine, read) { problem($0, last.flag, .commandLine) }
+        case .environment(let variables, _, _):
+            guard let text = variables.map({ $0[name] }) ?? SystemCalls.environmentVariable(name) else { return nil }
+            let read = { try self.decoded([text], memberAt: path, over: makeLower) }
+            return reading(from: name, .environment, read) { problem($0, name, .environment) }
+        default:
+            return nil
+        }
+    }
+
+    /// The names that lead to the members of the structure, those of members of members first.
+    func memberPaths(of value: Value) -> [[String]] {
+        guard let whole = encoded(value), let structures = structures(of: whole) else { return [] }
+        let leaves = whole.leaves(structures)
+        let inner = structures.subtracting([[]]).sorted { $0.count > $1.count || $0.count == $1.count && $0[0] < $1[0] }
+        return leaves + inner.filter { !leaves.contains($0) }
+    }
+
     private func names(in source: LayerSource) -> OverrideNames {
         OverrideNames(of: key.storedKeys, key.metadata.traits, in: source)
     }
@@ -129,10 +166,15 @@ extension SettingBox {
     ///
     /// - Parameters:
     ///   - texts: The strings.
+    ///   - path: The names of the member that the texts are for; none for the whole value.
     ///   - makeLower: Returns the value with the members that a structure lacks.
     /// - Returns: The value, which is not validated, and what it was decoded from.
     /// - Throws: ``SettingsError`` when the setting has no such value.
-    func decoded(_ texts: [String?], over makeLower: () -> Value) throws -> (value: Value, stored: StoredValue) {
+    func decoded(
+        _ texts: [String?],
+        memberAt path: [String] = [],
+        over makeLower: () -> Value
+    ) throws -> (value: Value, stored: StoredValue) {
         if texts.contains(where: { $0?.isRepaired ?? false }) {
             throw SettingsError.invalidValue("the text is not valid UTF-8")
         }
@@ -145,15 +187,15 @@ extension SettingBox {
         var failures: [SettingsError] = []
         // If the flag occurs several times, an array of JSON is one part of the list.
         let values = OverrideText.values(of: last).filter { texts.count == 1 || $0.kind != .array }
-        if let found = firstDecoded(values, &failures, over: makeLower) { return found }
+        if let found = firstDecoded(values, at: path, &failures, over: makeLower) { return found }
         if texts.count > 1 {
             let list = texts.compactMap { $0 }
-            if list.count == texts.count, let found = try firstDecodedList(list, &failures, over: makeLower) {
+            if list.count == texts.count, let found = try firstDecodedList(list, at: path, &failures, over: makeLower) {
                 return found
             }
-            for text in texts.dropLast() { _ = try decoded([text], over: makeLower) }
+            for text in texts.dropLast() { _ = try decoded([text], memberAt: path, over: makeLower) }
         }
-        if let found = try firstDecodedList([last], &failures, over: makeLower) { return found }
+        if let found = try firstDecodedList([last], at: path, &failures, over: makeLower) { return found }
         // An empty string has no parts. Its first interpretation is the string itself, and that error says that it is empty.
         if last.isEmpty, let first = failures.first { throw first.ofEmptyText }
         throw SettingsError.mostSpecific(of: failures)
@@ -161,11 +203,12 @@ extension SettingBox {
 
     private func firstDecodedList(
         _ texts: [String],
+        at path: [String],
         _ failures: inout [SettingsError],
         over makeLower: () -> Value
     ) throws -> (value: Value, stored: StoredValue)? {
-        try firstDecoded(OverrideText.lists(of: texts), &failures, over: makeLower)
-            ?? firstDecoded(OverrideText.dictionaries(of: texts), &failures, over: makeLower)
+        try firstDecoded(OverrideText.lists(of: texts), at: path, &failures, over: makeLower)
+            ?? firstDecoded(OverrideText.dictionaries(of: texts), at: path, &failures, over: makeLower)
     }
 
     /// Returns the first candidate that the type can read.
@@ -174,9 +217,11 @@ extension SettingBox {
     /// rounded number instead.
     private func firstDecoded(
         _ candidates: [StoredValue],
+        at path: [String],
         _ failures: inout [SettingsError],
         over makeLower: () -> Value
     ) -> (value: Value, stored: StoredValue)? {
+        let candidates = candidates.map { $0.nested(at: path) }
         for (index, candidate) in candidates.enumerated() {
             do {
                 let value = try convertText(candidate, over: makeLower)

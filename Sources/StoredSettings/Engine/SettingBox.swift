@@ -113,7 +113,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         guard !hasSecret, SettingConversion<Value>.mayMeetSecrets else { return hasSecret }
         _ = encoded(key.defaultValue)
         do {
-            _ = try stored.map(conversion.decode)
+            if let stored { _ = try convert(stored) { key.defaultValue } }
             return hasSecret
         } catch {
             // The decoding may have ended before it has met one.
@@ -676,7 +676,9 @@ extension SettingBox {
         _ names: SecretNames?
     ) -> [(() -> Value) -> LayerReading<Value>?] {
         let files = (names?.files ?? []).filter { $0.source == source }
+        let members = source.hasFlags || source.hasVariables ? memberPaths(of: key.defaultValue) : []
         return snapshot.documents(of: source).map { document in { self.reading(of: document, over: $0) } }
+            + members.map { path in { self.reading(ofMember: path, in: source, over: $0) } }
             + [{ self.reading(ofTextsIn: source, over: $0) }]
             + files.map { file in
                 { self.reading(ofSecretIn: file.path, snapshot, namedBy: file.variable, over: $0) }

@@ -30,11 +30,12 @@ struct CommandLineOptions {
     /// - Parameters:
     ///   - key: The key.
     ///   - flag: The name of its flag, without dashes; `nil` for the one that is derived from the key.
+    ///   - isMember: Whether the key is that of a setting and the names of a member.
     /// - Returns: The flags.
-    func occurrences(ofKey key: String, flag: String? = nil) -> [Occurrence] {
+    func occurrences(ofKey key: String, flag: String? = nil, isMember: Bool = false) -> [Occurrence] {
         guard !key.isEmpty else { return [] }
         let name = flag ?? OverrideName.flag(forKey: key)
-        let long = [name] + (flag == nil && key != name ? [key] : [])
+        let long = [name] + ((flag == nil || isMember) && key != name ? [key] : [])
         let negated = "--no-" + name
         let flags = (name.isEmpty ? [] : [negated]) + long.filter { !$0.isEmpty }.map { "--" + $0 } + ["-" + key]
         let options = arguments.prefix { $0 != "--" }

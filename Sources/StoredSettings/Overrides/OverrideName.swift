@@ -66,6 +66,21 @@ package struct OverrideNames {
         old = keys.old.compactMap(name).filter { $0 != "--" }
     }
 
+    /// The name of a member alone.
+    init(member name: String?) {
+        (current, old) = (name, [])
+    }
+
+    /// The flag or the variable of a member, such as `--rate-limit.burst` and `ACME_RATE_LIMIT__BURST`.
+    func member(_ path: [String]) -> String? {
+        guard let current else { return nil }
+        let isFlag = current.hasPrefix("--")
+        let names = path.map {
+            isFlag ? OverrideName.flag(forKey: $0) : OverrideName.variable(forKey: $0, prefix: "") ?? ""
+        }
+        return names.contains("") ? nil : ([current] + names).joined(separator: isFlag ? "." : "__")
+    }
+
     /// All names, those that take precedence first.
     var all: [String] { (current.map { [$0] } ?? []) + old }
 }

@@ -92,7 +92,8 @@ package struct CommandSettings: Sendable {
             guard undeclared.suite.contains(key) else { throw unknown(key) }
             return undeclared.setting(forKey: key)
         }
-        let found = declared.filter { $0.key == key }
+        let whole = declared.filter { $0.key == key }
+        let found = whole.isEmpty ? declared.members(key) : whole
         guard let setting = found.first else { throw unknown(key) }
         guard found.count == 1 else {
             throw CommandFailure.usage(
@@ -138,7 +139,10 @@ package struct CommandSettings: Sendable {
             return .usage("the setting '\(key)' is now called '\(renamed.key)'", fix: "Use '\(renamed.key)'")
         }
         let keys = all.map(\.key)
-        let similar = Similarity.best(for: key, among: all.map(\.base.storedKeys)).map { "Did you mean '\($0)'?" }
+        let similar =
+            (Similarity.best(for: key, among: all.map(\.base.storedKeys))
+            ?? Similarity.best(for: key, among: declared.flatMap(\.base.memberNames)))
+            .map { "Did you mean '\($0)'?" }
         guard let undeclared else {
             return .usage(
                 "there is no setting '\(key)'",

@@ -19,14 +19,15 @@ extension CommandInvocation {
 /// The words that a shell completes.
 struct CompletionWords {
     let program: CommandProgram
-    /// The keys of all settings, each once.
+    /// The keys of all settings and of members of structures, each once.
     let keys: [String]
     /// The values of the settings that have a list of them.
     let values: [(key: String, values: [String])]
 
     init(_ program: CommandProgram, _ settings: CommandSettings) {
         self.program = program
-        keys = settings.declared.reduce(into: []) { if !$0.contains($1.key) { $0.append($1.key) } }
+        let all = settings.declared.flatMap { [$0.key] + $0.base.memberNames }
+        keys = all.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
         values = keys.compactMap { key in
             guard let setting = settings.declared.first(where: { $0.key == key }) else { return nil }
             let isBoolean = setting.base.valueType is Bool.Type || setting.base.valueType is Bool?.Type

@@ -37,9 +37,11 @@ extension CommandInvocation {
                 // Validation recommends to remove a value under an old key that another one hides.
                 edits.add([(key, nil)], in: renamed.suite)
                 if !renamed.suite.contains(renamed.key) { changed.append(renamed) }
-            } else if settings.all.contains(where: { $0.key == key }) || owners.isEmpty {
+            } else if settings.all.contains(where: { $0.key == key }) || !settings.declared.members(key).isEmpty
+                || owners.isEmpty
+            {
                 let setting = try settings.setting(forKey: key)
-                edits.add(nil, for: setting)
+                edits.add(setting.base.removal, for: setting)
                 changed.append(setting)
             } else {
                 for suite in owners { edits.add([(key, nil)], in: suite) }

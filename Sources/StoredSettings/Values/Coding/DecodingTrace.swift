@@ -146,19 +146,23 @@ extension StoredValue {
         return members.sorted { $0.key < $1.key }.flatMap { $1.leaves(structures, at: path + [$0]) }
     }
 
-    /// Returns the value without a part; `nil` if it has no such part.
+    /// Returns the value without a part, and without what only led to it; `nil` if it has no such part.
     func removing(_ path: ArraySlice<String>) -> StoredValue? {
         guard let name = path.first, case .dictionary(var members) = self, let member = members[name] else {
             return nil
         }
         if path.count == 1 {
-            members[name] = nil
+            members.removeValue(forKey: name)
         } else {
             guard let rest = member.removing(path.dropFirst()) else { return nil }
-            members[name] = rest
+            members.removeValue(forKey: name)
+            if rest != [:] { members[name] = rest }
         }
         return .dictionary(members)
     }
+
+    /// Returns a value in which some names lead to this one.
+    func nested(at path: [String]) -> StoredValue { path.reversed().reduce(self) { [$1: $0] } }
 
     /// The part that some names lead to.
     func part(at path: some Collection<String>) -> StoredValue? {

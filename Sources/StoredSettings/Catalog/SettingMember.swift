@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Catalog.md, "A member is addressed like a setting".
+
+/// A member of a structure, for a person who addresses it by the key of the setting and its own names: `limits.burst`.
+struct SettingMember<Value: Sendable>: CatalogSetting {
+    let setting: Setting<Value>
+    /// The names that lead to the member.
+    let path: [String]
+
+    var key: String { ([setting.key] + path).joined(separator: ".") }
+    var suite: SettingsSuite { setting.suite }
+    var metadata: SettingMetadata {
+        SettingMetadata(help: "", traits: setting.metadata.traits.isSecret ? .secret : [])
+    }
+    var storedKeys: StoredKeys { setting.storedKeys }
+    var isSecret: Bool { setting.isSecret }
+    func isSecret(_ stored: StoredValue?) -> Bool { setting.isSecret }
+    var typeName: String { defaultStoredValue.map { "\($0.kind)" } ?? "value" }
+    var valueType: Any.Type { StoredValue.self }
+    var schemaType: Any.Type? { nil }
+    var valid: ValidDescription? { nil }
+    var choices: [String]? { nil }
+    var isSet: Bool { setting.box.storedValue?.part(at: path) != nil }
+    var defaultStoredValue: StoredValue? { setting.defaultStoredValue?.part(at: path) }
+
+    var current: CurrentValue {
+        let whole = setting.current
+        let value = whole.value?.part(at: path)
+        return CurrentValue(value: value == .null ? nil : value, isFromSecretFile: whole.isFromSecretFile)
+    }
+
+    var summary: (layer: SettingsLayer, text: String, hidesStore: Bool) {
+        let explanation = setting.explain()
+        let name = path.joined(separator: ".")
+        let origin = explanation.members.first { $0.name == name || $0.name.hasPrefix(name + ".") }
+        let layer = origin?.layer ?? explanation.layer
+        let place = origin?.source.map { "given by \($0)" } ?? "from the \(layer)"
+        let text = isSecret || current.isFromSecretFile ? SettingTraits.redactedText : current.value.map(text) ?? "nil"
+        let problem = explanation.problem.map { "; \($0.message)" } ?? ""
+        return (layer, "\(key) = \(text), \(place)\(problem)", isSet && layer != .store)
+    }
+
+    func names(in source: LayerSource) -> OverrideNames {
+        OverrideNames(member: setting.names(in: source).member(path))
+    }
+
+    func converted(_ text: String) throws -> ConvertedText { try setting.converted(text, memberAt: path) }
+
+    func converted(_ given: StoredValue) throws -> ConvertedText { try setting.converted(given.nested(at: path)) }
+
+    func check(_ stored: StoredValue) throws { try setting.check(stored.nested(at: path)) }
+
+    func unknownMembers(in stored: StoredValue) -> [SettingsError] {
+        setting.unknownMembers(in: stored.nested(at: path))
+    }
+
+    var removal: ConvertedText { setting.removal(ofMemberAt: path) }
+
+    func set(text: String) throws { try setting.store(converted(text)) }
+
+    func reset() throws { try setting.store(removal) }
+
+    func text(of value: StoredValue) -> String { value.text }
+
+    func findProblems() -> [SettingsError] { setting.findProblems() }
+}
+
+extension Setting {
+    /// Returns the member with some names, joined by periods; `nil` if the value and the default have no such member.
+    package func member(_ name: String) -> (any CatalogSetting)? {
+        let paths = box.memberPaths(of: defaultValue) + box.memberPaths(of: box.value)
+        return paths.first { $0.joined(separator: ".") == name }.map { SettingMember(setting: self, path: $0) }
+    }
+
+    package var memberNames: [String] {
+        box.memberPaths(of: defaultValue).map { ([key] + $0).joined(separator: ".") }
+    }
+
+    package func memberNames(in source: LayerSource) -> [String] {
+        let names = names(in: source)
+        return box.memberPaths(of: defaultValue).compactMap(names.member)
+    }
+
+    /// What removes a member from the stored structure.
+    fileprivate func removal(ofMemberAt path: [String]) -> ConvertedText {
+        let rest = box.storedValue.flatMap { $0.removing(path[...]) }
+        let isLast = rest == [:]
+        return ConvertedText(isLast ? nil : rest) { try $0.remove(path, of: self) }
+    }
+}
