@@ -282,6 +282,8 @@ package protocol CatalogSetting: Sendable {
     func member(_ name: String) -> (any CatalogSetting)?
     /// The keys of all members, each with the key of the setting.
     var memberNames: [String] { get }
+    /// What is known about the members of the default.
+    var members: [MemberDescription] { get }
     /// The flags or the variables of the members in a source.
     func memberNames(in source: LayerSource) -> [String]
     /// The setting's flags or variables in a source.
@@ -299,6 +301,7 @@ extension CatalogSetting {
     package var removal: ConvertedText { ConvertedText(nil) }
     package func member(_ name: String) -> (any CatalogSetting)? { nil }
     package var memberNames: [String] { [] }
+    package var members: [MemberDescription] { [] }
     package func memberNames(in source: LayerSource) -> [String] { [] }
     package func names(in source: LayerSource) -> OverrideNames {
         OverrideNames(of: storedKeys, metadata.traits, in: source)

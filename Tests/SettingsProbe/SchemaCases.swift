@@ -16,6 +16,37 @@ enum SchemaCases {
     struct Name: RawRepresentable, StoredValueConvertible, Sendable { var rawValue: String }
     struct Limits: Codable, StoredValueConvertible { var burst = 1 }
 
+    enum Mode: Codable {
+        case off
+        case paced(rate: Int)
+    }
+
+    enum Tone: String, Codable, CaseIterable { case low, high }
+
+    /// A structure with members of many types.
+    struct Service: Codable, StoredValueConvertible {
+        var bool = true
+        var int = 1
+        var int8: Int8 = 1
+        var uint8: UInt8 = 1
+        var uint16: UInt16 = 1
+        var double = 0.5
+        var string = "text"
+        var date = Date(timeIntervalSince1970: 0)
+        var data = Data([1])
+        var url = URL(string: "https://example.org")!
+        var uuid = UUID(uuid: (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255))
+        var duration = Duration.seconds(1)
+        var tone = Tone.low
+        var absent: Int?
+        var present: Int? = 5
+        var list = [1]
+        var labels = ["a": "b"]
+        var mode = Mode.off
+        var limits = Limits()
+        var backup: Limits? = Limits()
+    }
+
     struct UnixSeconds: StoredValueBridge {
         func value(from storedValue: StoredValue) throws -> Date {
             Date(timeIntervalSince1970: try storedValue.as(Double.self))
@@ -57,6 +88,7 @@ enum SchemaCases {
         @DefaultStorage(key: "rank") var rank = Rank.low
         @DefaultStorage(key: "name") var name = Name(rawValue: "n")
         @DefaultStorage(key: "limits") var limits = Limits()
+        @DefaultStorage(key: "service") var service = Service()
         @DefaultStorage(key: "maybe") var maybe: Int? = nil
         @DefaultStorageOptional(key: "absent", in: 1...3) var absent: Int?
         @DefaultStorage(key: "list") var list = [1, 2]
@@ -67,6 +99,24 @@ enum SchemaCases {
         @DefaultStorage(key: "bridged", as: UnixSeconds()) var bridged = Date(timeIntervalSince1970: 1)
         @DefaultStorage(key: "renamed", traits: .renamed(from: "old")) var renamed = 1
     }
+
+    private static let acceptedMembers: [(String, [StoredValue])] = [
+        ("bool", [false]), ("int", [-5, .double(2)]), ("double", [1, "inf"]), ("date", ["2026-11-21T13:00:00+01:00"]),
+        ("duration", ["3m", 5]), ("tone", ["high"]), ("absent", [nil, 7]), ("present", [nil, 7]), ("list", [[]]),
+        ("labels", [[:], ["x": "y"]]), ("mode", [["paced": ["rate": 5]]]), ("limits", [["burst": 5], [:]]),
+        ("backup", [nil, ["burst": 2]]),
+    ]
+
+    private static let rejectedMembers: [(String, [StoredValue])] = [
+        ("bool", [1, "true", nil, []]), ("int", ["1", .double(1.5), nil, true]), ("int8", [128, -129, "x"]),
+        ("uint8", [256, -1, nil]), ("uint16", [65_536, -1]), ("double", ["half", true, nil]),
+        ("string", [1, nil, [], [:]]),
+        ("date", [5, "yesterday", nil]), ("data", ["%", 1]), ("url", ["", 5]), ("uuid", ["0001", 1, nil]),
+        ("duration", ["soon", true]), ("tone", ["loud", 1, nil]), ("present", ["x", .double(1.5), []]),
+        ("list", [1, ["a"], nil]),
+        ("labels", [[], ["x": 1], nil]), ("mode", [1, "off"]), ("limits", [1, ["burst": "x"], ["burst": nil], nil]),
+        ("backup", ["x", ["burst": "x"], ["burst": nil]]),
+    ]
 
     /// Values that the library accepts.
     private static let accepted: [(String, [StoredValue])] = [
@@ -104,14 +154,19 @@ enum SchemaCases {
         let output: StoredValue = [
             "schema": .string(catalog.jsonSchema()),
             "sample": .string(catalog.sampleFile(hasComments: false)),
-            "accepted": .array(try files(accepted, areValid: true)),
+            "accepted": .array(try files(accepted + inService(acceptedMembers), areValid: true)),
             "rejected": .array(try files(rejected, areValid: false)),
+            "rejectedMembers": .array(try files(inService(rejectedMembers), areValid: false)),
         ]
         printLine(String(decoding: try JSONWriter.compactText(of: output), as: UTF8.self))
     }
 
     struct Disagreement: Error, CustomStringConvertible {
         var description: String
+    }
+
+    private static func inService(_ members: [(String, [StoredValue])]) -> [(String, [StoredValue])] {
+        members.map { name, values in ("service", values.map { [name: $0] }) }
     }
 
     private static func files(_ values: [(String, [StoredValue])], areValid: Bool) throws -> [StoredValue] {

@@ -87,4 +87,44 @@ extension Setting {
         let isLast = rest == [:]
         return ConvertedText(isLast ? nil : rest) { try $0.remove(path, of: self) }
     }
+
+    package var members: [MemberDescription] {
+        guard let form = defaultStoredValue, box.structures(of: form) != nil else { return [] }
+        return MemberDescription.all(in: form, box.conversion.parts(of: form), at: [])
+    }
+}
+
+/// What a type asks for when it decodes a member of a structure.
+package struct MemberDescription: Sendable {
+    package let name: String
+    /// The type; `nil` if it is unknown, or one of several.
+    package let type: Any.Type?
+    package let isNullable: Bool
+    /// The stored form of the default.
+    package let defaultValue: StoredValue
+    /// The members of a member that is a structure itself.
+    package let members: [MemberDescription]
+
+    fileprivate static func all(
+        in form: StoredValue,
+        _ parts: DecodingTrace.Parts,
+        at path: [String]
+    ) -> [MemberDescription] {
+        guard parts.structures.contains(path), case .dictionary(let members) = form else { return [] }
+        return members.sorted { $0.key < $1.key }
+            .map { name, value in
+                let place = path + [name]
+                // An optional is asked for first, and then the type inside.
+                var types = parts.types[place] ?? []
+                let optional = types.first as? any OptionalType.Type
+                if optional != nil { types.removeFirst() }
+                return MemberDescription(
+                    name: name,
+                    type: types.count == 1 ? types[0] : nil,
+                    isNullable: optional != nil || parts.nullable.contains(place),
+                    defaultValue: value,
+                    members: all(in: value, parts, at: place)
+                )
+            }
+    }
 }

@@ -198,10 +198,13 @@ extension SettingConversion {
         return names.isEmpty ? nil : stored.removing(names[...])
     }
 
+    /// What the type of a stored value has asked it for.
+    func parts(of stored: StoredValue) -> DecodingTrace.Parts { DecodingTrace.parts(stored, decode).parts }
+
     /// The structures in a stored value: the parts whose members their types know by name.
     func structures(of stored: StoredValue) -> Set<[String]> {
         guard case .dictionary = stored else { return [] }
-        return DecodingTrace.parts(stored, decode).parts.structures
+        return parts(of: stored).structures
     }
 
     /// The stored form of a value; `nil` when there is none.

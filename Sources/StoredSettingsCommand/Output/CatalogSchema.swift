@@ -6,8 +6,9 @@ extension SettingsCatalog {
     /// Returns a JSON Schema of the settings file of a suite, by which editors complete and check it.
     ///
     /// The schema follows draft-07 (https://json-schema.org/draft-07). It contains types, ranges of numbers, the cases of enums,
-    /// defaults, help and deprecations, and rejects unknown keys. It accepts every file that `validate(unknownKeys:)` accepts.
-    /// What a validator or a conversion rejects beyond that, only the library knows. It contains no default of a secret setting.
+    /// defaults, help and deprecations, also for members of structures, and rejects unknown keys. It accepts every file that
+    /// `validate(unknownKeys:)` accepts. What a validator or a conversion rejects beyond that, only the library knows. It contains
+    /// no default of a secret setting.
     ///
     /// A file names its schema in the member `"$schema"`, which is no setting.
     ///
@@ -46,6 +47,7 @@ extension AnySetting {
             schema = ["enum": .array(choices.map(\.storedAsJSON))]
         }
         if let limits = base.valid?.limits { schema = schema.limited(by: limits) }
+        if !isSecret, schema["type"] == "object", !base.members.isEmpty { schema["properties"] = base.members.schemas }
         if !isSecret, let value = base.defaultStoredValue { schema["default"] = base.written(value) }
         let help = help.sentences
         if !help.isEmpty { schema["description"] = .string(help) }
@@ -63,6 +65,39 @@ extension AnySetting {
         schema["deprecated"] = true
         schema["deprecationMessage"] = .string("Renamed to '\(key)'.")
         return schema
+    }
+}
+
+extension [MemberDescription] {
+    /// The schemas of the members of a structure, by their names.
+    fileprivate var schemas: StoredValue { .dictionary(Dictionary(uniqueKeysWithValues: map { ($0.name, $0.schema) })) }
+}
+
+extension MemberDescription {
+    fileprivate var schema: StoredValue {
+        // Nothing is known about a member that is nil by default.
+        guard let type else { return [:] }
+        var schema = Schemas.schema(of: type, example: defaultValue)
+        // Inside a structure, a type encodes itself.
+        if let cases = (type as? any (CaseIterable & Encodable).Type)?.codedCases {
+            schema = ["enum": .array(cases)]
+        } else if schema["enum"] != nil {
+            return [:]
+        }
+        if !members.isEmpty { schema["properties"] = members.schemas }
+        let member: [String: StoredValue] = isNullable ? ["anyOf": [.dictionary(schema), ["type": "null"]]] : schema
+        return .dictionary(member.merging(["default": defaultValue]) { $1 })
+    }
+}
+
+extension CaseIterable where Self: Encodable {
+    /// The forms of all cases as parts of a structure; `nil` when a case has none.
+    fileprivate static var codedCases: [StoredValue]? {
+        do {
+            return try allCases.map { try StoredValueEncoder().encode($0).storedAsJSON }
+        } catch {
+            return nil
+        }
     }
 }
 

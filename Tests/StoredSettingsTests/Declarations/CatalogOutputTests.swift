@@ -132,7 +132,10 @@ struct CatalogOutputTests {
             ]
         )
         #expect(properties["timeout"]?["anyOf"]?[0] == ["type": "number", "minimum": 0.0, "exclusiveMaximum": 60.0])
-        #expect(properties["limits"] == ["type": "object", "default": ["burst": 1]])
+        let burst: StoredValue = ["type": "integer", "default": 1]
+        #expect(
+            properties["limits"] == ["type": "object", "default": ["burst": 1], "properties": ["burst": burst]]
+        )
         #expect(properties["path"] == ["type": "string", "deprecated": true, "deprecationMessage": "Use 'level'."])
         #expect(properties["token"] == ["type": "string"])
         #expect(properties["key"]?["deprecationMessage"] == "Renamed to 'token'.")

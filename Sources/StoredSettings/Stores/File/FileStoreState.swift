@@ -324,6 +324,8 @@ extension FileStoreState {
             try LastGoodCopy(in: file.directory(), current.page).narrowPermissions(to: status)
         } catch let error as SettingsError where error.code == .untrustedFile {
             // The file is not the last good copy.
+        } catch  where FileHandle.isClosed(error) {
+            // The program has closed it. It is opened again, and looked at then.
         } catch {
             var error = file.writeError(error)
             error.consequence =

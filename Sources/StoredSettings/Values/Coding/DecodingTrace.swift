@@ -17,6 +17,10 @@ final class DecodingTrace: Sendable {
         fileprivate var wholes: Set<[String]> = []
         /// The members that were there, and were asked for.
         fileprivate(set) var found: Set<[String]> = []
+        /// The types that parts were to be.
+        fileprivate(set) var types: [[String]: [Any.Type]] = [:]
+        /// The members that may be null.
+        fileprivate(set) var nullable: Set<[String]> = []
     }
 
     private let value: StoredValue
@@ -69,6 +73,16 @@ final class DecodingTrace: Sendable {
     /// Notes that the type takes the value as a whole.
     func noteWhole(at place: CodingPlace) {
         note(place) { $0.wholes.insert($1) }
+    }
+
+    /// Notes that a part is to be a value of a type.
+    func noteType(_ type: any Decodable.Type, at place: CodingPlace) {
+        note(place) { $0.types[$1, default: []].append(type) }
+    }
+
+    /// Notes that the type asks whether a member is null.
+    func noteNullable(_ key: any CodingKey, at place: CodingPlace) {
+        note(place) { $0.nullable.insert($1 + [key.stringValue]) }
     }
 
     /// Notes that the type asks for a member.

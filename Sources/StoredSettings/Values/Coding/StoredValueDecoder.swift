@@ -89,6 +89,7 @@ struct NodeDecoder: Decoder, SingleValueDecodingContainer {
 
     /// Decodes a value of a type, with the type's own conversion if it is a ``CodingLeaf``.
     func value<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        place.trace?.noteType(type, at: place)
         do {
             if let leaf = type as? any CodingLeaf.Type, let value = try leaf.init(storedValue: storedValue) as? Value {
                 return value
@@ -118,7 +119,8 @@ struct KeyedNodeDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     func decodeNil(forKey key: Key) throws -> Bool {
-        try entry(key).kind == .null
+        place.trace?.noteNullable(key, at: place)
+        return try entry(key).kind == .null
     }
 
     func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 {
