@@ -205,13 +205,13 @@ extension AnySetting {
 
 extension AnySetting {
     /// Throws ``SettingsError`` if a stored value that a person gives is not one of the setting, or has members that its type ignores.
-    package func checkGiven(_ value: StoredValue, acceptsUnknownMembers: Bool = false) throws {
+    package func checkGiven(_ value: StoredValue, isPart: Bool = false, acceptsUnknownMembers: Bool = false) throws {
         if value == .string(SettingTraits.redactedText) {
             var error = SettingsError.placeholder
             error.key = key
             throw error
         }
-        try base.check(value)
+        if !isPart { try base.check(value) }
         if !acceptsUnknownMembers, let error = base.unknownMembers(in: value).first { throw error }
     }
 }

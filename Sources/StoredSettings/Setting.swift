@@ -116,7 +116,7 @@ extension Setting {
         nonmutating _modify {
             var new = value
             // An object could change meanwhile.
-            let old = box.encoded(new)
+            let old = box.isStructure ? box.encoded(new) : nil
             // Also if what changes it throws.
             defer {
                 do {
@@ -132,10 +132,7 @@ extension Setting {
     private func assign(_ new: Value, insteadOf old: StoredValue?) throws {
         let known = box.storedValue
         if known == nil, let old, old == box.encoded(new) { return }
-        let stored = try box.encode(new, besides: known, StoredValue.changes(from: old)) {
-            try box.storedReading(of: $0, isForChange: true).value
-        }
-        assign(stored)
+        assign(try box.encode(new, besides: known, StoredValue.changes(from: old)))
     }
 
     /// The value, when it is not in the cache.

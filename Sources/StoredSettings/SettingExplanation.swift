@@ -30,6 +30,7 @@ extension Setting {
 
     private func explanation(ofStored stored: StoredValue?) -> SettingExplanation<Value> {
         var candidates: [Candidate] = []
+        var isUsed: Bool { candidates.contains(where: \.isValid) }
         let overrides = box.overrideReadings(over: stored)
         candidates += overrides.compactMap(candidate)
         var problem = overrides.problems().first
@@ -37,27 +38,28 @@ extension Setting {
             let layer = engine.isHeld(box.key.storedKeys) ? SettingsLayer.lastGood : .store
             if let stored { candidates.append(Candidate(layer: layer, try box.storedReading(of: stored))) }
         } catch {
-            if candidates.isEmpty { problem = problem ?? box.unreadable(error) }
+            if !isUsed { problem = problem ?? box.unreadable(error) }
             if let lastGood = stored.flatMap({ box.lastGoodReading(insteadOf: $0) }) {
                 candidates.append(Candidate(layer: .lastGood, lastGood))
             }
         }
         let bases = box.baseReadings()
-        if candidates.isEmpty { problem = problem ?? bases.problems().first }
+        if !isUsed { problem = problem ?? bases.problems().first }
         candidates += bases.compactMap(candidate)
         do {
             if let stored = engine.store.fallback(forKey: key) {
                 candidates.append(Candidate(layer: .fallback, try box.storedReading(of: stored)))
             }
         } catch {
-            if candidates.isEmpty { problem = problem ?? box.unreadable(error) }
+            if !isUsed { problem = problem ?? box.unreadable(error) }
         }
         problem = problem ?? engine.requirementErrors(for: [key]).first
         problem = problem ?? engine.store.problem.map { box.naming($0, as: .readFailed) }
         problem = problem ?? suite.layers?.snapshot.problems.first
-        let hidesStore = overrides.firstUsable() != nil || candidates.first?.layer == .lastGood
         candidates.append(Candidate(layer: .default, .init(value: defaultValue, stored: box.encoded(defaultValue))))
-        let (used, shadowed) = (candidates[0], candidates.dropFirst())
+        let valid = candidates.filter(\.isValid)
+        let (used, shadowed) = (valid[0], valid.dropFirst())
+        let hidesStore = overrides.firstUsable() != nil || used.layer == .lastGood
         return SettingExplanation(
             key: key,
             value: used.value,
@@ -65,7 +67,7 @@ extension Setting {
             source: used.source,
             place: used.layer == .store ? place : nil,
             shadowed: Dictionary(shadowed.map { ($0.layer, $0.value) }) { higher, _ in higher },
-            members: members(in: candidates),
+            members: members(of: used, in: candidates.drop { !$0.isValid }),
             problem: problem,
             isRestartPending: box.startValue?.differs(from: box.encoded(used.value) ?? box.storedValue) ?? false,
             hidesStore: hidesStore,
@@ -75,17 +77,22 @@ extension Setting {
     }
 
     private func candidate(_ reading: LayerReading<Value>) -> Candidate? {
-        guard case .success(let value) = reading.result else { return nil }
-        return Candidate(
+        guard let value = reading.unvalidated else { return nil }
+        var candidate = Candidate(
             layer: reading.layer,
             source: box.place(of: reading),
             .init(value: value, stored: reading.stored, isFromSecretFile: reading.isFromSecretFile)
         )
+        if case .failure = reading.result { candidate.isValid = false }
+        return candidate
     }
 
     /// The members of the structure that is used, each with the highest candidate that has it.
-    private func members(in candidates: [Candidate]) -> [SettingExplanation<Value>.Member] {
-        guard let whole = box.encoded(candidates[0].value), let structures = box.structures(of: whole) else {
+    private func members(
+        of used: Candidate,
+        in candidates: some Collection<Candidate>
+    ) -> [SettingExplanation<Value>.Member] {
+        guard let whole = box.encoded(used.value), let structures = box.structures(of: whole) else {
             return []
         }
         return whole.leaves(structures)
@@ -100,6 +107,8 @@ extension Setting {
         var layer: SettingsLayer
         var source: String?
         var reading: SettingBox<Value>.Reading
+        /// Whether the value is valid by itself; otherwise its members can be part of a valid one.
+        var isValid = true
 
         var value: Value { reading.value }
 

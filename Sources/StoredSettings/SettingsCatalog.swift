@@ -107,7 +107,7 @@ extension SettingsCatalog {
     public nonisolated(nonsending) func set(values: [String: StoredValue]) async throws {
         try await store(values) { value, setting, edits in
             guard value != .null else { return edits.add(setting.base.removal, for: setting) }
-            try setting.checkGiven(value)
+            try setting.checkGiven(value, isPart: true)
             edits.add(try setting.base.converted(value), for: setting)
         }
     }

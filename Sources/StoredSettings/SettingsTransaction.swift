@@ -142,28 +142,25 @@ extension SettingsTransaction {
     private mutating func store<Value>(_ new: Value, insteadOf old: StoredValue?, for setting: Setting<Value>) throws {
         let known = setting.box.key.storedKeys.value(usedValue)
         if known == nil, let old, old == setting.box.encoded(new) { return }
-        let stored = try setting.box.encode(new, besides: known, StoredValue.changes(from: old)) {
-            try value(ofStored: $0, setting)
-        }
-        try store(stored, for: setting)
+        try store(setting.box.encode(new, besides: known, StoredValue.changes(from: old)), for: setting)
     }
 
     /// Stores the members of a structure that a text names; the others are those of the stored value, or of the one of now.
     mutating func set<Value>(_ text: StoredValue, over now: Value, for setting: Setting<Value>) throws {
         try check(setting)
+        let known = setting.box.key.storedKeys.value(usedValue)
         var lower = now
         do {
             lower = try value(of: setting)
         } catch {
-            // The stored value cannot be decoded, and is replaced.
+            // A stored value that nothing can use is replaced. One that needs a secret is not.
+            if let known, setting.box.isUsable(known) { throw error }
         }
         let value = try setting.box.convert(text) { lower }
-        let known = setting.box.key.storedKeys.value(usedValue)
-        let named = { (whole: StoredValue, structures: Set<[String]>) in whole.restricted(to: text, structures) }
-        try store(
-            setting.box.encode(value, besides: known, named) { try self.value(ofStored: $0, setting) },
-            for: setting
-        )
+        let stored = try setting.box.encode(value, besides: known) { whole, structures in
+            whole.restricted(to: text, structures)
+        }
+        try store(stored, for: setting)
     }
 
     /// Removes a member of a structure from the stored value.

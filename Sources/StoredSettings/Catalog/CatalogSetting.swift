@@ -51,7 +51,7 @@ extension Setting: CatalogSetting {
     }
 
     package func converted(_ given: StoredValue) throws -> ConvertedText {
-        try check(given)
+        try given.checkStorable(forKey: key)
         let converted = try converted("use \(box.validForm(inJSON: true))") {
             (try box.convert(given, over: $0), given)
         }
@@ -117,14 +117,10 @@ extension Setting: CatalogSetting {
     }
 
     package func findProblems() -> [SettingsError] {
-        var problems = (box.overrideReadings(over: box.storedValue) + box.baseReadings())
-            .flatMap { reading in
-                if case .failure(let error) = reading.result {
-                    reading.memberProblems + [error]
-                } else {
-                    reading.memberProblems
-                }
-            }
+        let overrides = box.overrideReadings(over: box.storedValue)
+        let bases = box.baseReadings()
+        // Beneath a complete override, and beneath a complete stored value, nothing else has a part in the value.
+        var problems = overrides.problems(includingHidden: true) + bases.problems(includingHidden: true)
         let overrideCount = problems.count
         do {
             if let stored = box.storedValue { _ = try box.decode(stored) }

@@ -74,6 +74,8 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     let startValue: StartValue?
     /// Whether the default was used, and so checked.
     private let isDefaultChecked = Atomic(false)
+    /// What is known about the members of the default: see ``shape``.
+    private let knownShape = Locked<DecodingTrace.Parts??>(nil)
     /// Whether values under an old key and under the new one were reported.
     private let isOldValueReported = Atomic<Bool>(false)
 
@@ -256,9 +258,15 @@ extension SettingBox {
                 in: snapshot
             )
             lower = reading
+            noteSecret(of: reading)
             return reading.value
         }
         return Reading(value: value, stored: stored, isFromSecretFile: lower?.isFromSecretFile ?? false)
+    }
+
+    /// Notes that a value with members from a secret file is used, which no text may contain.
+    private func noteSecret(of lower: Reading) {
+        if lower.isFromSecretFile { health.secrecy.set() }
     }
 
     /// Returns the value beneath the stored one.
@@ -402,10 +410,10 @@ extension SettingBox {
         return structures.contains([]) ? structures : nil
     }
 
-    /// Whether a part of a structure lacks a member that is not `nil`.
+    /// Whether a part of a structure lacks a member.
     func lacksMember(_ part: StoredValue, of whole: StoredValue) -> Bool {
         guard let structures = structures(of: whole) else { return false }
-        return whole.leaves(structures).contains { part.part(at: $0) == nil && whole.part(at: $0) != .null }
+        return whole.leaves(structures).contains { part.part(at: $0) == nil }
     }
 
     private func unusable(_ error: any Error, hasLastGood: Bool) -> SettingsError {
@@ -440,7 +448,12 @@ extension SettingBox {
             guard !key.name.isEmpty else { throw SettingsError.emptyKey }
             try key.validate(value)
             let stored = try conversion.encode(value)
-            if layers != nil, let stored, case .dictionary = stored { try checkOverrides(over: stored) }
+            guard let stored, case .dictionary = stored, let shape else { return stored }
+            // A type that takes its value as a whole may not know null.
+            if key.metadata.traits.isWhole { return stored.withoutNulls(shape.structures) }
+            // Most types store all members.
+            if stored.hasNull || stored.lacksMember(of: shape) { try checkWhole(stored) }
+            if layers != nil { try checkOverrides(over: stored) }
             return stored
         } catch {
             var error = naming(shown(error, as: .unstorable), as: .unstorable)
@@ -448,6 +461,17 @@ extension SettingBox {
             if error.remedy.isEmpty { error.remedy = "assign a value that the conversion of \(Value.self) accepts" }
             throw error
         }
+    }
+
+    /// Throws if a value would be read back as another one: its type omits a member that a lower value has, or does not know null.
+    private func checkWhole(_ stored: StoredValue) throws {
+        let value: Value
+        do {
+            value = try convert(stored) { fallbackReading(isReported: false, hasStoredValue: true).value }
+        } catch {
+            throw SettingsError.notReadBack
+        }
+        guard encoded(value) == stored else { throw SettingsError.notReadBack }
     }
 
     /// Throws the error of a structure above the store that is in use, and would be invalid with the members of a new stored value.
@@ -460,30 +484,89 @@ extension SettingBox {
 
     /// Encodes a value of which some members are to be stored, beside those that are stored.
     ///
+    /// Other members are not stored: they may come from secret files and from overrides.
+    ///
     /// - Parameters:
     ///   - value: The value.
     ///   - stored: The stored value.
-    ///   - members: Returns these members of the encoded value; `nil` if there are none.
-    ///   - read: Returns the value of a stored value.
-    /// - Returns: The stored form of these members and the stored ones; of the whole value if it is no structure, or if the members would be
-    ///   read as other ones.
-    /// - Throws: ``SettingsError`` that names the setting.
+    ///   - members: Returns these members of the encoded value, for some structures; `nil` if there are none.
+    /// - Returns: The stored form of these members and the stored ones; of the whole value if it is no structure. If the stored value
+    ///   is unusable, the others are those that are used instead.
+    /// - Throws: ``SettingsError`` that names the setting, also if the setting does not accept the members beside the others.
     func encode(
         _ value: Value,
         besides stored: StoredValue?,
-        _ members: (StoredValue, Set<[String]>) -> StoredValue?,
-        read: (StoredValue) throws -> Value
+        _ members: (StoredValue, Set<[String]>) -> StoredValue?
     ) throws -> StoredValue? {
-        guard let whole = try encode(value), let structures = structures(of: whole) else { return try encode(value) }
+        guard let structures = structuresToStore, let whole = try encode(value) else { return try encode(value) }
         let part = members(whole, structures) ?? [:]
         let merged = part.merged(over: stored ?? [:], structures)
         do {
-            guard try encoded(read(merged))?.restricted(to: part, structures) == part else { return whole }
+            try checkReadBack(part, of: merged, structures)
             return merged
         } catch {
-            // The stored value is unusable, or what is used instead of it has a member that is needed.
-            return whole
+            guard let stored, !isUsable(stored),
+                let used = encoded(readingBeneathOverrides(of: stored, isReported: false, isForChange: true).value)
+            else { throw error }
+            let replaced = part.merged(over: used, structures)
+            try checkReadBack(part, of: replaced, structures)
+            return replaced
         }
+    }
+
+    /// Whether a stored value can be used, with the members that it lacks from beneath it.
+    func isUsable(_ stored: StoredValue) -> Bool {
+        do {
+            _ = try decode(stored)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Throws if a stored value would be unusable, or some of its members would be read as other ones.
+    private func checkReadBack(_ part: StoredValue, of stored: StoredValue, _ structures: Set<[String]>) throws {
+        do {
+            let value = encoded(try decode(stored))
+            guard value?.restricted(to: part, structures) == part else { throw SettingsError.notReadBack }
+        } catch {
+            throw refusing(error)
+        }
+    }
+
+    /// The error of a value that is not stored.
+    private func refusing(_ error: any Error) -> SettingsError {
+        var error = naming(shown(error, as: .unstorable), as: .unstorable)
+        error.location = nil
+        error.consequence = "the setting keeps the value it had"
+        return error
+    }
+
+    /// The structures whose members are stored one by one; `nil` if the value is stored as a whole.
+    ///
+    /// A structure that may be nil is stored as a whole, because nothing beneath may have the other members, unless those may be secret.
+    private var structuresToStore: Set<[String]>? {
+        guard let shape, !key.metadata.traits.isWhole else { return nil }
+        return hasSecret
+            ? shape.structures
+            : shape.structures.filter { path in
+                path.indices.allSatisfy { !shape.nullable.contains(Array(path[...$0])) }
+            }
+    }
+
+    /// Whether the members of the value are stored one by one.
+    var isStructure: Bool { shape != nil }
+
+    /// What the type asks for when it decodes the default; `nil` if the default is no structure.
+    private var shape: DecodingTrace.Parts? {
+        if let known = knownShape.withLock(\.self) { return known }
+        var new: DecodingTrace.Parts?
+        if let form = encoded(key.defaultValue), case .dictionary = form {
+            let parts = conversion.parts(of: form)
+            if parts.structures.contains([]) { new = parts }
+        }
+        knownShape.withLock { $0 = .some(new) }
+        return new
     }
 
     /// The stored form of a value that was read, which tells whether two readings are equal; encodes the value.
@@ -647,24 +730,45 @@ extension SettingBox {
         _ lowest: () -> Reading
     ) -> [LayerReading<Value>] {
         var readings: [LayerReading<Value>] = []
-        var known: Reading?
+        // The value of the reading before, and the last valid one.
+        var (latest, valid): (Reading?, Reading?) = (nil, nil)
         for read in sources.flatMap({ readers(of: $0, snapshot, names) }).reversed() {
-            var lower: Reading?
-            let reading = read {
-                let reading = known ?? lowest()
-                (known, lower) = (reading, reading)
-                return reading.value
+            func reading(over start: Reading?) -> (LayerReading<Value>, Reading?)? {
+                var lower: Reading?
+                guard
+                    var new = read({
+                        let reading = start ?? lowest()
+                        lower = reading
+                        noteSecret(of: reading)
+                        return reading.value
+                    })
+                else { return nil }
+                new.lower = lower
+                // A change in place would validate a value with members of it.
+                if new.isFromSecretFile, isStructure { health.secrecy.set() }
+                let value = new.unvalidated.map {
+                    Reading(
+                        value: $0,
+                        isOfUnusable: lower?.isOfUnusable ?? false,
+                        isFromSecretFile: new.isFromSecretFile
+                    )
+                }
+                return (new, value)
             }
-            guard var reading else { continue }
-            reading.lower = lower
-            if let value = reading.unvalidated {
-                known = Reading(
-                    value: value,
-                    isOfUnusable: lower?.isOfUnusable ?? false,
-                    isFromSecretFile: reading.isFromSecretFile
-                )
+            guard var (new, value) = reading(over: latest) else { continue }
+            if case .failure = new.result, new.lower != nil, case .failure? = readings.last?.result,
+                let (other, otherValue) = reading(over: valid), case .success = other.result
+            {
+                // Without the values beneath, which are not valid, this one is.
+                (new, value) = (other, otherValue)
+                for index in readings.indices.reversed() {
+                    guard case .failure = readings[index].result else { break }
+                    readings[index].unvalidated = nil
+                }
             }
-            readings.append(reading)
+            latest = value ?? latest
+            if case .success = new.result { valid = value }
+            readings.append(new)
         }
         return readings.reversed()
     }
@@ -731,6 +835,9 @@ extension SettingBox {
 // MARK: - Reading
 
 extension SettingBox {
+    /// The number of members of one value that are left out, at most: each has the value decoded again.
+    private static var mostRemovedMembers: Int { 16 }
+
     private func reading(of document: LayerDocument, over makeLower: () -> Value) -> LayerReading<Value>? {
         guard let (name, stored) = document.value(for: key.storedKeys) else { return nil }
         func problem(_ error: any Error) -> SettingsError {
@@ -747,13 +854,15 @@ extension SettingBox {
         var part = stored
         var problems: [SettingsError] = []
         while true {
+            let isFull = problems.count >= Self.mostRemovedMembers
             let value: Value
             do {
                 value = try convert(part, over: makeLower)
             } catch {
                 var problem = problem(error)
                 let path = SettingsError.wrapping(error, as: .invalidValue).path
-                guard !key.metadata.traits.isWhole, let rest = conversion.removing(path, from: part, over: makeLower)
+                guard !isFull, !key.metadata.traits.isWhole,
+                    let rest = conversion.removing(path, from: part, over: makeLower)
                 else { return LayerReading(layer: document.layer, source: document.source, result: .failure(problem)) }
                 problem.consequence = "the member is ignored, and that of the next layer is used"
                 part = rest

@@ -148,18 +148,24 @@ extension SettingConversion {
     func decode(_ stored: StoredValue, over makeLower: () -> Value) throws -> Value {
         guard case .dictionary = stored else { return try decode(stored) }
         let (plain, isAnyMissing) = DecodingTrace.run(stored, decode)
-        guard isAnyMissing, let lower = encodedOrNil(makeLower()) else { return try plain.get() }
+        var isUnusable = false
+        if case .failure = plain { isUnusable = true }
+        guard isAnyMissing || isUnusable, let lower = encodedOrNil(makeLower()) else { return try plain.get() }
         let (completed, parts) = complete(stored, from: lower)
         let found = parts.found.filter { stored.part(at: $0) != nil }
         var structures = parts.structures
         while true {
             let merged = stored.merged(over: lower, structures)
-            let (value, parts) = DecodingTrace.parts(merged, decode)
+            let (value, parts) = complete(merged, from: lower)
             // Members that were added can be structures, which lack members as well.
             structures.formUnion(parts.structures)
             guard stored.merged(over: lower, structures) == merged else { continue }
-            guard case .success = value, parts.found.isSuperset(of: found) else { return try completed.get() }
-            return try value.get()
+            guard case .success = value else {
+                _ = try completed.get()
+                // The members of both fit to each other as little as those that a validator rejects.
+                return try value.get()
+            }
+            return try parts.found.isSuperset(of: found) ? value.get() : completed.get()
         }
     }
 

@@ -208,7 +208,7 @@ final class ValueHealth: Sendable {
             if let replacement = state.history.replacement, replacement.stored == stored {
                 return .some(replacement.used)
             }
-            return stored != nil && state.unusable == stored ? .some(nil) : nil
+            return stored != nil && state.unusable == stored && state.usable != stored ? .some(nil) : nil
         }
     }
 

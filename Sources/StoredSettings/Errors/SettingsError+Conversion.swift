@@ -143,6 +143,15 @@ extension SettingsError {
         )
     }
 
+    /// The error of a structure that would be read back with other members.
+    static var notReadBack: SettingsError {
+        SettingsError(
+            .unstorable,
+            fact: "the value would be read back as another one, because its type omits members, or does not read null",
+            remedy: "encode all members, those that are nil as null, or declare the setting with the trait 'whole'"
+        )
+    }
+
     /// The error of a text that a person has typed, which is in no file.
     package func ofTypedText(consequence: String) -> SettingsError {
         var error = self

@@ -109,15 +109,22 @@ struct LayerReading<Value: Sendable>: Sendable {
 
 extension Sequence {
     /// Returns the errors of the layers above the one that is used, and of members that are left out.
-    func problems<Value>() -> [SettingsError] where Element == LayerReading<Value> {
+    ///
+    /// - Parameter includesHidden: Whether to return also those of layers that have no part in the value that is used.
+    /// - Returns: The errors.
+    func problems<Value>(
+        includingHidden includesHidden: Bool = false
+    ) -> [SettingsError] where Element == LayerReading<Value> {
         var errors: [SettingsError] = []
-        var isUsed = false
+        var (isUsed, isHidden) = (false, false)
         for reading in self {
             errors += reading.memberProblems
             // Members of an invalid value can be part of a valid one.
-            if case .failure(let error) = reading.result, !isUsed || reading.unvalidated == nil { errors.append(error) }
+            let isPart = isUsed && !isHidden && reading.unvalidated != nil
+            if case .failure(let error) = reading.result, !isPart { errors.append(error) }
             if case .success = reading.result { isUsed = true }
-            if isUsed, reading.unvalidated != nil, reading.lower == nil { break }
+            if isUsed, reading.unvalidated != nil, reading.lower == nil { isHidden = true }
+            if isHidden, !includesHidden { break }
         }
         return errors
     }

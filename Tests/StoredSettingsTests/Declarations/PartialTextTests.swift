@@ -122,7 +122,7 @@ struct PartialTextTests {
             let text = SettingsCatalog(pace)[0]
             let error = #expect(throws: SettingsError.self) { try text.set(text: "burst=5") }
             #expect(error?.consequence == "the setting keeps the value it had")
-            try await text.set(text: #"{"burst": 5, "perSecond": 6}"#)
+            try await text.set(text: #"{"burst": 5, "perSecond": 6, "note": null}"#)
             #expect(pace.value == Pace(perSecond: 6, burst: 5))
         }
     }

@@ -77,7 +77,10 @@ final class DecodingTrace: Sendable {
 
     /// Notes that a part is to be a value of a type.
     func noteType(_ type: any Decodable.Type, at place: CodingPlace) {
-        note(place) { $0.types[$1, default: []].append(type) }
+        note(place) { parts, path in
+            parts.types[path, default: []].append(type)
+            if type is any OptionalType.Type { parts.nullable.insert(path) }
+        }
     }
 
     /// Notes that the type asks whether a member is null.
@@ -101,6 +104,33 @@ final class DecodingTrace: Sendable {
 }
 
 extension StoredValue {
+    /// Whether it is null, or a null is inside.
+    var hasNull: Bool {
+        switch self {
+        case .null: true
+        case .array(let elements): elements.contains(where: \.hasNull)
+        case .dictionary(let members): members.values.contains(where: \.hasNull)
+        default: false
+        }
+    }
+
+    /// Whether structures lack members that a type asks for.
+    func lacksMember(of parts: DecodingTrace.Parts) -> Bool {
+        parts.found.contains { path in
+            parts.structures.contains(Array(path.dropLast())) && part(at: path.dropLast()) != .null
+                && part(at: path) == nil
+        }
+    }
+
+    /// Returns the value without the members of structures that are null.
+    func withoutNulls(_ structures: Set<[String]>, at path: [String] = []) -> StoredValue {
+        guard structures.contains(path), case .dictionary(let members) = self else { return self }
+        let rest = members.filter { $0.value != .null }
+        return .dictionary(
+            Dictionary(uniqueKeysWithValues: rest.map { ($0, $1.withoutNulls(structures, at: path + [$0])) })
+        )
+    }
+
     /// Returns the value with the members that its structures lack, which are those of another value.
     ///
     /// - Parameters:
