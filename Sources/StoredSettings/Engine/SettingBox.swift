@@ -498,17 +498,17 @@ extension SettingBox {
         besides stored: StoredValue?,
         _ members: (StoredValue, Set<[String]>) -> StoredValue?
     ) throws -> StoredValue? {
-        guard let structures = structuresToStore, let whole = try encode(value) else { return try encode(value) }
+        let new = try encode(value)
+        guard let whole = new, let structures = structuresToStore(of: whole) else { return new }
         let part = members(whole, structures) ?? [:]
         let merged = part.merged(over: stored ?? [:], structures)
         do {
             try checkReadBack(part, of: merged, structures)
             return merged
         } catch {
-            guard let stored, !isUsable(stored),
-                let used = encoded(readingBeneathOverrides(of: stored, isReported: false, isForChange: true).value)
-            else { throw error }
-            let replaced = part.merged(over: used, structures)
+            guard let stored, !isUsable(stored) else { throw error }
+            let lastGood = lastGoodReading(insteadOf: stored, isNoted: false, isForChange: true)?.stored
+            let replaced = part.merged(over: lastGood ?? [:], structures)
             try checkReadBack(part, of: replaced, structures)
             return replaced
         }
@@ -545,17 +545,16 @@ extension SettingBox {
     /// The structures whose members are stored one by one; `nil` if the value is stored as a whole.
     ///
     /// A structure that may be nil is stored as a whole, because nothing beneath may have the other members, unless those may be secret.
-    private var structuresToStore: Set<[String]>? {
+    private func structuresToStore(of whole: StoredValue) -> Set<[String]>? {
+        if hasSecret { return structures(of: whole) }
         guard let shape, !key.metadata.traits.isWhole else { return nil }
-        return hasSecret
-            ? shape.structures
-            : shape.structures.filter { path in
-                path.indices.allSatisfy { !shape.nullable.contains(Array(path[...$0])) }
-            }
+        return shape.structures.filter { path in
+            path.indices.allSatisfy { !shape.nullable.contains(Array(path[...$0])) }
+        }
     }
 
-    /// Whether the members of the value are stored one by one.
-    var isStructure: Bool { shape != nil }
+    /// Whether the members of the value may be stored one by one.
+    var isStructure: Bool { shape != nil || hasSecret }
 
     /// What the type asks for when it decodes the default; `nil` if the default is no structure.
     private var shape: DecodingTrace.Parts? {
@@ -745,7 +744,9 @@ extension SettingBox {
                 else { return nil }
                 new.lower = lower
                 // A change in place would validate a value with members of it.
-                if new.isFromSecretFile, isStructure { health.secrecy.set() }
+                if new.isFromSecretFile, new.unvalidated.flatMap(encoded).flatMap(structures) != nil {
+                    health.secrecy.set()
+                }
                 let value = new.unvalidated.map {
                     Reading(
                         value: $0,

@@ -85,6 +85,32 @@ struct StructureChangeTests {
         }
     }
 
+    @Test("a change of an optional structure that is in a secret file stores only what it changes")
+    func optionalSecret() async throws {
+        try await withSecret(#"{"on": true, "key": "hunter2"}"#) { suite in
+            struct Holder: Codable, Equatable, StoredValueConvertible {
+                var on: Bool
+                var key: String
+            }
+            let holder = Setting<Holder?>("db", suite: suite)
+            holder.value?.on = false
+            #expect(suite[storedValueFor: "db"] == ["on": false])
+            #expect(holder.value == Holder(on: false, key: "hunter2"))
+            #expect(!holder.explain().description.contains("hunter2"))
+        }
+    }
+
+    @Test("a change over an unusable stored value leaves the members of a secret file in use")
+    func unusableOverSecret() async throws {
+        try await withSecret(#"{"password": "hunter2"}"#, ["db": ["port": "bad"]]) { suite in
+            let access = Setting("db", default: Access(), suite: suite)
+            #expect(access.value.password == "hunter2")
+            access.value.user = "x"
+            #expect(suite[storedValueFor: "db"] == ["user": "x"])
+            #expect(access.value == Access(user: "x", password: "hunter2"))
+        }
+    }
+
     @Test("a change is checked with the members of secret files, and replaces none of them")
     func checkedWithSecrets() async throws {
         try await withSecret(
