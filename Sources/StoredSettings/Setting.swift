@@ -132,7 +132,8 @@ extension Setting {
     private func assign(_ new: Value, insteadOf old: StoredValue?) throws {
         let known = box.storedValue
         if known == nil, let old, old == box.encoded(new) { return }
-        assign(try box.encode(new, besides: known, StoredValue.changes(from: old)))
+        // Other members can come from overrides and secret files.
+        assign(try box.encode(new, insteadOf: old, besides: known, mayBeWhole: box.layers == nil))
     }
 
     /// The value, when it is not in the cache.

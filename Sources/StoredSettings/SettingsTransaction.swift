@@ -92,6 +92,12 @@ extension SettingsTransaction {
         do {
             return try value(ofStored: stored, setting)
         } catch {
+            // It may be valid only with the members of a secret file.
+            if setting.box.isUsable(stored),
+                let value = setting.box.unvalidatedValue(ofStored: stored, in: snapshot(for: setting))
+            {
+                return value
+            }
             var error = setting.box.unreadable(error)
             error.consequence = "the transaction changes nothing"
             throw error
@@ -142,7 +148,7 @@ extension SettingsTransaction {
     private mutating func store<Value>(_ new: Value, insteadOf old: StoredValue?, for setting: Setting<Value>) throws {
         let known = setting.box.key.storedKeys.value(usedValue)
         if known == nil, let old, old == setting.box.encoded(new) { return }
-        try store(setting.box.encode(new, besides: known, StoredValue.changes(from: old)), for: setting)
+        try store(setting.box.encode(new, insteadOf: old, besides: known, mayBeWhole: true), for: setting)
     }
 
     /// Stores the members of a structure that a text names; the others are those of the stored value, or of the one of now.
@@ -157,9 +163,8 @@ extension SettingsTransaction {
             if let known, setting.box.isUsable(known) { throw error }
         }
         let value = try setting.box.convert(text) { lower }
-        let stored = try setting.box.encode(value, besides: known) { whole, structures in
-            whole.restricted(to: text, structures)
-        }
+        let old = setting.box.encoded(lower)
+        let stored = try setting.box.encode(value, insteadOf: old, besides: known, naming: text, mayBeWhole: true)
         try store(stored, for: setting)
     }
 

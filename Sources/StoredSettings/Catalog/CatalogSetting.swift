@@ -64,17 +64,20 @@ extension Setting: CatalogSetting {
         _ convert: (() -> Value) throws -> (value: Value, stored: StoredValue)
     ) throws -> ConvertedText {
         let now = box.readingBeneathOverrides(of: box.storedValue, isReported: false, isForChange: true).value
-        let (value, form): (Value, StoredValue)
         do {
-            (value, form) = try convert { now }
+            let (value, form) = try convert { now }
+            if let whole = box.encoded(value), box.lacksMember(form, of: whole) {
+                let known = box.storedValue
+                let old = box.encoded(now)
+                _ = try box.encode(value, insteadOf: old, besides: known, naming: form, mayBeWhole: true)
+                // Another process may change the other members meanwhile.
+                return ConvertedText(whole) { try $0.set(form, over: now, for: self) }
+            }
             try box.validate(value)
+            return ConvertedText(try box.encode(value))
         } catch {
             throw refusal(box.shown(error, as: .invalidValue), remedy())
         }
-        let stored = try box.encode(value)
-        guard let stored, box.lacksMember(form, of: stored) else { return ConvertedText(stored) }
-        // Another process may change the other members meanwhile.
-        return ConvertedText(stored) { try $0.set(form, over: now, for: self) }
     }
 
     package func check(_ stored: StoredValue) throws {

@@ -75,7 +75,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     /// Whether the default was used, and so checked.
     private let isDefaultChecked = Atomic(false)
     /// What is known about the members of the default: see ``shape``.
-    private let knownShape = Locked<DecodingTrace.Parts??>(nil)
+    private let knownShape = Locked<Shape??>(nil)
     /// Whether values under an old key and under the new one were reported.
     private let isOldValueReported = Atomic<Bool>(false)
 
@@ -412,8 +412,7 @@ extension SettingBox {
 
     /// Whether a part of a structure lacks a member.
     func lacksMember(_ part: StoredValue, of whole: StoredValue) -> Bool {
-        guard let structures = structures(of: whole) else { return false }
-        return whole.leaves(structures).contains { part.part(at: $0) == nil }
+        structures(of: whole).map { part.lacksMember(of: whole, $0) } ?? false
     }
 
     private func unusable(_ error: any Error, hasLastGood: Bool) -> SettingsError {
@@ -444,17 +443,28 @@ extension SettingBox {
     ///
     /// - Throws: ``SettingsError`` that names the setting.
     func encode(_ value: Value) throws -> StoredValue? {
-        do {
-            guard !key.name.isEmpty else { throw SettingsError.emptyKey }
-            try key.validate(value)
-            let stored = try conversion.encode(value)
+        try storing {
+            let stored = try validForm(of: value)
             guard let stored, case .dictionary = stored, let shape else { return stored }
             // A type that takes its value as a whole may not know null.
-            if key.metadata.traits.isWhole { return stored.withoutNulls(shape.structures) }
+            if key.metadata.traits.isWhole { return stored.withoutNulls(shape.parts.structures) }
             // Most types store all members.
-            if stored.hasNull || stored.lacksMember(of: shape) { try checkWhole(stored) }
-            if layers != nil { try checkOverrides(over: stored) }
+            if stored.hasNull || stored.lacksMember(of: shape.form, shape.parts.structures) { try checkWhole(stored) }
+            try checkOverrides(over: stored)
             return stored
+        }
+    }
+
+    private func validForm(of value: Value) throws -> StoredValue? {
+        guard !key.name.isEmpty else { throw SettingsError.emptyKey }
+        try key.validate(value)
+        return try conversion.encode(value)
+    }
+
+    /// Returns what is to be stored; an error says that nothing has changed.
+    private func storing<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
         } catch {
             var error = naming(shown(error, as: .unstorable), as: .unstorable)
             error.consequence = "the setting keeps the value it had"
@@ -476,41 +486,92 @@ extension SettingBox {
 
     /// Throws the error of a structure above the store that is in use, and would be invalid with the members of a new stored value.
     private func checkOverrides(over stored: StoredValue) throws {
-        guard let new = overrideReadings(over: stored).first, new.lower != nil, case .failure(let error) = new.result,
+        guard layers != nil, let new = overrideReadings(over: stored).first, new.lower != nil,
+            case .failure(let error) = new.result,
             case .success? = overrideReadings(over: storedValue).first?.result
         else { return }
         throw error
     }
 
-    /// Encodes a value of which some members are to be stored, beside those that are stored.
+    /// Encodes the members in which a value differs from an earlier one, beside those that are stored.
     ///
     /// Other members are not stored: they may come from secret files and from overrides.
     ///
     /// - Parameters:
-    ///   - value: The value.
-    ///   - stored: The stored value.
-    ///   - members: Returns these members of the encoded value, for some structures; `nil` if there are none.
-    /// - Returns: The stored form of these members and the stored ones; of the whole value if it is no structure. If the stored value
-    ///   is unusable, the others are those that are used instead.
-    /// - Throws: ``SettingsError`` that names the setting, also if the setting does not accept the members beside the others.
+    ///   - value: The value, which is validated with all members that it has when it is read.
+    ///   - old: The form of the earlier value; `nil` if it has none, so that the value is stored as a whole.
+    ///   - stored: The stored value. Of an unusable one, the unusable members are left out.
+    ///   - text: A value with the members that are to be stored, also if they are equal; `nil` for those that differ.
+    ///   - mayBeWhole: Whether the whole value may be stored if the members would be read as other ones beside the stored ones.
+    /// - Returns: The stored form.
+    /// - Throws: ``SettingsError`` that names the setting.
     func encode(
         _ value: Value,
+        insteadOf old: StoredValue?,
         besides stored: StoredValue?,
-        _ members: (StoredValue, Set<[String]>) -> StoredValue?
+        naming text: StoredValue? = nil,
+        mayBeWhole: Bool
     ) throws -> StoredValue? {
-        let new = try encode(value)
-        guard let whole = new, let structures = structuresToStore(of: whole) else { return new }
-        let part = members(whole, structures) ?? [:]
-        let merged = part.merged(over: stored ?? [:], structures)
+        let new = try storing { try conversion.encode(value) }
+        guard let old, let whole = new, let structures = structuresToStore(of: whole) else { return try encode(value) }
+        let part = text.map { whole.restricted(to: $0, structures) } ?? whole.changes(from: old, structures) ?? [:]
+        let removed = old.paths(missingIn: whole, structures) + (text?.paths(missingIn: whole, structures) ?? [])
+        var bases = [stored ?? [:]]
+        if let stored, !isUsable(stored) { bases += usableParts(of: stored) }
+        // A member that the type omits is removed, or is null if a lower source has it.
+        let fillers: [StoredValue?] = removed.isEmpty ? [.none] : [.none, .some(.null)]
+        var failure: (any Error)?
+        for base in bases {
+            for filler in fillers {
+                let rest = removed.reduce(base) { $0.removing($1[...]) ?? $0 }
+                let filled = removed.reduce(rest) { filler?.nested(at: $1).merged(over: $0, structures) ?? $0 }
+                let merged = part.merged(over: filled, structures)
+                do {
+                    try storing { try checkReadBack(part, without: removed, of: merged, structures) }
+                    return merged
+                } catch {
+                    failure = failure ?? error
+                }
+            }
+        }
+        if mayBeWhole {
+            do {
+                return try encode(value)
+            } catch {
+                // The first error is about the members that change.
+            }
+        }
+        throw failure ?? SettingsError.notReadBack
+    }
+
+    /// An unusable stored value without its unusable members, and the last good value.
+    private func usableParts(of stored: StoredValue) -> [StoredValue] {
+        var parts: [StoredValue] = []
+        var rest = stored
+        for _ in 0..<Self.mostRemovedMembers {
+            do {
+                _ = try decode(rest)
+                parts.append(rest)
+                break
+            } catch {
+                let path = SettingsError.wrapping(error, as: .invalidValue).path
+                let lower = { self.fallbackReading(isReported: false, hasStoredValue: true, isForChange: true).value }
+                guard let next = conversion.removing(path, from: rest, over: lower) else { break }
+                rest = next
+            }
+        }
+        let lastGood = lastGoodReading(insteadOf: stored, isNoted: false, isForChange: true)?.stored
+        return parts + [lastGood ?? [:]]
+    }
+
+    /// The value of a stored one without members of secret files, which need not be valid; `nil` if it needs them.
+    func unvalidatedValue(ofStored stored: StoredValue, in snapshot: LayerSnapshot?) -> Value? {
         do {
-            try checkReadBack(part, of: merged, structures)
-            return merged
+            return try convert(stored) {
+                fallbackReading(isReported: false, hasStoredValue: true, isForChange: true, in: snapshot).value
+            }
         } catch {
-            guard let stored, !isUsable(stored) else { throw error }
-            let lastGood = lastGoodReading(insteadOf: stored, isNoted: false, isForChange: true)?.stored
-            let replaced = part.merged(over: lastGood ?? [:], structures)
-            try checkReadBack(part, of: replaced, structures)
-            return replaced
+            return nil
         }
     }
 
@@ -525,48 +586,45 @@ extension SettingBox {
     }
 
     /// Throws if a stored value would be unusable, or some of its members would be read as other ones.
-    private func checkReadBack(_ part: StoredValue, of stored: StoredValue, _ structures: Set<[String]>) throws {
-        do {
-            let value = encoded(try decode(stored))
-            guard value?.restricted(to: part, structures) == part else { throw SettingsError.notReadBack }
-        } catch {
-            throw refusing(error)
-        }
-    }
-
-    /// The error of a value that is not stored.
-    private func refusing(_ error: any Error) -> SettingsError {
-        var error = naming(shown(error, as: .unstorable), as: .unstorable)
-        error.location = nil
-        error.consequence = "the setting keeps the value it had"
-        return error
+    private func checkReadBack(
+        _ part: StoredValue,
+        without removed: [[String]],
+        of stored: StoredValue,
+        _ structures: Set<[String]>
+    ) throws {
+        guard let value = encoded(try decode(stored)) else { throw SettingsError.notReadBack }
+        let isRemoved = removed.allSatisfy { value.part(at: $0) == nil || value.part(at: $0) == .null }
+        guard isRemoved, value.restricted(to: part, structures) == part else { throw SettingsError.notReadBack }
+        try checkOverrides(over: stored)
     }
 
     /// The structures whose members are stored one by one; `nil` if the value is stored as a whole.
     ///
-    /// A structure that may be nil is stored as a whole, because nothing beneath may have the other members, unless those may be secret.
+    /// A structure that the default does not have is stored as a whole, because a lower source may lose the other members, unless they
+    /// may come from a secret file.
     private func structuresToStore(of whole: StoredValue) -> Set<[String]>? {
-        if hasSecret { return structures(of: whole) }
-        guard let shape, !key.metadata.traits.isWhole else { return nil }
-        return shape.structures.filter { path in
-            path.indices.allSatisfy { !shape.nullable.contains(Array(path[...$0])) }
-        }
+        guard !key.metadata.traits.isWhole else { return nil }
+        return mayHaveSecretFile ? structures(of: whole) : shape?.parts.structures
     }
 
-    /// Whether the members of the value may be stored one by one.
-    var isStructure: Bool { shape != nil || hasSecret }
+    private var mayHaveSecretFile: Bool { layers?.sources.contains(where: \.hasSecretFiles) ?? false }
 
-    /// What the type asks for when it decodes the default; `nil` if the default is no structure.
-    private var shape: DecodingTrace.Parts? {
+    /// Whether the members of the value may be stored one by one.
+    var isStructure: Bool { shape != nil || mayHaveSecretFile }
+
+    /// The form of the default, and what the type asks for when it decodes it; `nil` if the default is no structure.
+    private var shape: Shape? {
         if let known = knownShape.withLock(\.self) { return known }
-        var new: DecodingTrace.Parts?
+        var new: Shape?
         if let form = encoded(key.defaultValue), case .dictionary = form {
             let parts = conversion.parts(of: form)
-            if parts.structures.contains([]) { new = parts }
+            if parts.structures.contains([]) { new = (form, parts) }
         }
         knownShape.withLock { $0 = .some(new) }
         return new
     }
+
+    private typealias Shape = (form: StoredValue, parts: DecodingTrace.Parts)
 
     /// The stored form of a value that was read, which tells whether two readings are equal; encodes the value.
     func identity(of reading: Reading) -> StoredValue? {
@@ -744,7 +802,7 @@ extension SettingBox {
                 else { return nil }
                 new.lower = lower
                 // A change in place would validate a value with members of it.
-                if new.isFromSecretFile, new.unvalidated.flatMap(encoded).flatMap(structures) != nil {
+                if new.isFromSecretFile, let value = new.unvalidated, encoded(value)?.hasParts == true {
                     health.secrecy.set()
                 }
                 let value = new.unvalidated.map {

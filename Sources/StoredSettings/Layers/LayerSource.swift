@@ -32,6 +32,15 @@ package enum LayerSource: Hashable, Sendable {
         if case .commandLine = self { true } else { false }
     }
 
+    /// Whether secret files may have values.
+    var hasSecretFiles: Bool {
+        switch self {
+        case .secretDirectory: true
+        case .environment(_, _, let hasFiles): hasFiles
+        default: false
+        }
+    }
+
     /// Whether a setting has a variable of its own here.
     package var hasVariables: Bool {
         if case .environment = self { true } else { false }

@@ -191,7 +191,9 @@ struct StructureChangeTests {
         let omitting = Setting("omitting", default: Omitting(), suite: suite)
         let asking = Setting("asking", default: Asking(port: 1), suite: suite)
         await expectError(.unstorable) { try await omitting.set(Omitting(level: 0)) }
-        await expectError(.unstorable) { try await omitting.update { $0.level = 0 } }
+        try await omitting.update { $0.level = 0 }
+        #expect(omitting.value == Omitting(level: 0) && suite[storedValueFor: "omitting"] == ["level": nil])
+        try await omitting.reset()
         await expectError(.unstorable) { try await asking.set(Asking(port: nil)) }
         #expect(omitting.value == Omitting() && asking.value == Asking(port: 1))
         let wholes = (
@@ -229,6 +231,72 @@ struct StructureChangeTests {
             try SettingsCatalog(limits).validate()
             #expect(reporter.errors.isEmpty)
         }
+    }
+
+    private struct Flags: Codable, Equatable, StoredValueConvertible {
+        var a = 1
+        var isOn = false
+        var tag: String?
+
+        private enum CodingKeys: CodingKey { case a, isOn, tag }
+
+        init(a: Int = 1, isOn: Bool = false, tag: String? = nil) { (self.a, self.isOn, self.tag) = (a, isOn, tag) }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            a = try container.decodeIfPresent(Int.self, forKey: .a) ?? 1
+            isOn = try container.decodeIfPresent(Bool.self, forKey: .isOn) ?? false
+            tag = try container.decodeIfPresent(String.self, forKey: .tag)
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(a, forKey: .a)
+            if isOn { try container.encode(isOn, forKey: .isOn) }
+            if let tag { try container.encode(tag, forKey: .tag) }
+        }
+    }
+
+    @Test("a change to a member that its type omits removes the stored one, or hides the one of the default")
+    func omittedMembers() async throws {
+        let suite = SettingsSuite.inMemory(["flags": ["a": 2, "isOn": true, "tag": "x"]], reporter: reporter)
+        let flags = Setting("flags", default: Flags(), suite: suite)
+        try await SettingsCatalog(flags).set(values: ["flags": ["isOn": false]])
+        #expect(suite[storedValueFor: "flags"] == ["a": 2, "tag": "x"])
+        try await flags.update { $0.tag = nil }
+        #expect(suite[storedValueFor: "flags"] == ["a": 2])
+        flags.value.isOn = true
+        try await suite.transaction { $0[flags].isOn = false }
+        #expect(suite[storedValueFor: "flags"] == ["a": 2])
+        let tagged = Setting("tagged", default: Flags(tag: "d"), suite: suite)
+        try await SettingsCatalog(tagged).set(values: ["tagged": ["tag": nil]])
+        #expect(tagged.value == Flags() && suite[storedValueFor: "tagged"] == ["tag": nil])
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("a structure that is valid only with a member of a secret file can be changed in every way")
+    func validWithSecret() async throws {
+        try await withSecret(#"{"password": "hunter2"}"#) { suite in
+            let access = Setting("db", default: Access(), suite: suite) { !$0.password.isEmpty }
+            let catalog = SettingsCatalog(access)
+            try await access.update { $0.user = "a" }
+            try await access.update { $0.port = 2 }
+            try await catalog[0].set(text: "port=3")
+            try await catalog.set(values: ["db": ["port": 4]])
+            try await catalog["db.port"]?.set(text: "5")
+            #expect(suite[storedValueFor: "db"] == ["user": "a", "port": 5])
+            #expect(access.value == Access(user: "a", password: "hunter2", port: 5))
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
+    @Test("a change beside an unusable member keeps the usable and the unknown ones")
+    func besideUnusable() async throws {
+        let stored: StoredValue = ["perSecond": "bad", "window": 5, "newer": 1]
+        let suite = SettingsSuite.inMemory(["limits": stored], reporter: reporter)
+        let limits = Setting("limits", default: Limits(), suite: suite)
+        try await SettingsCatalog(limits)["limits.burst"]?.set(text: "9")
+        #expect(suite[storedValueFor: "limits"] == ["burst": 9, "window": 5, "newer": 1])
     }
 
     private enum Mode: Codable, Equatable {

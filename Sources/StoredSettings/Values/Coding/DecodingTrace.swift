@@ -104,6 +104,14 @@ final class DecodingTrace: Sendable {
 }
 
 extension StoredValue {
+    /// Whether it consists of other values.
+    var hasParts: Bool {
+        switch self {
+        case .array, .dictionary: true
+        default: false
+        }
+    }
+
     /// Whether it is null, or a null is inside.
     var hasNull: Bool {
         switch self {
@@ -114,11 +122,14 @@ extension StoredValue {
         }
     }
 
-    /// Whether structures lack members that a type asks for.
-    func lacksMember(of parts: DecodingTrace.Parts) -> Bool {
-        parts.found.contains { path in
-            parts.structures.contains(Array(path.dropLast())) && part(at: path.dropLast()) != .null
-                && part(at: path) == nil
+    /// Whether structures lack members of another value.
+    func lacksMember(of other: StoredValue, _ structures: Set<[String]>, at path: [String] = []) -> Bool {
+        guard structures.contains(path), case .dictionary(let members) = self, case .dictionary(let others) = other
+        else { return false }
+        return others.contains { name, other in
+            guard let member = members[name] else { return true }
+            guard case .dictionary = other else { return false }
+            return member.lacksMember(of: other, structures, at: path + [name])
         }
     }
 
@@ -152,13 +163,11 @@ extension StoredValue {
     }
 
     /// Returns the members of structures that differ from those of another value; `nil` if there are none.
-    ///
-    /// A member that only the other value has is null.
     func changes(from old: StoredValue, _ structures: Set<[String]>, at path: [String] = []) -> StoredValue? {
         guard self != old else { return nil }
         guard structures.contains(path), case .dictionary(let members) = self, case .dictionary(let others) = old
         else { return self }
-        var changes = others.filter { members[$0.key] == nil }.mapValues { _ in StoredValue.null }
+        var changes: [String: StoredValue] = [:]
         for (name, member) in members {
             let change = others[name].map { member.changes(from: $0, structures, at: path + [name]) } ?? member
             if let change { changes[name] = change }
@@ -166,11 +175,13 @@ extension StoredValue {
         return .dictionary(changes)
     }
 
-    /// What returns the members of structures in which a value differs from an earlier one; all of them if that has no stored form.
-    static func changes(from old: StoredValue?) -> (StoredValue, Set<[String]>) -> StoredValue? {
-        { new, structures in
-            guard let old else { return new }
-            return new.changes(from: old, structures)
+    /// The members of structures that another value lacks, by the names that lead to them.
+    func paths(missingIn other: StoredValue, _ structures: Set<[String]>, at path: [String] = []) -> [[String]] {
+        guard structures.contains(path), case .dictionary(let members) = self, case .dictionary(let others) = other
+        else { return [] }
+        return members.flatMap { name, member -> [[String]] in
+            guard let other = others[name] else { return [path + [name]] }
+            return member.paths(missingIn: other, structures, at: path + [name])
         }
     }
 
