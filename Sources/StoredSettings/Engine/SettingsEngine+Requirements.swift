@@ -106,6 +106,8 @@ extension SettingsEngine {
         afterTransaction { delivery.perform() }
         for error in settled { reportRecovery(from: error) }
         for error in new { report(error) }
+        // The copy may lack the values that are used.
+        if !check.used.isEmpty { (store as? any RecoveringStore)?.noteReplacement() }
         return true
     }
 
@@ -118,8 +120,6 @@ extension SettingsEngine {
                 if replacement != nil { table.noteReplacement(ofKey: key) }
             }
         }
-        // The copy may lack them.
-        if !check.used.isEmpty { (store as? any RecoveringStore)?.noteReplacement() }
     }
 }
 
