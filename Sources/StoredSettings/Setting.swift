@@ -116,7 +116,7 @@ extension Setting {
         nonmutating _modify {
             var new = value
             // An object could change meanwhile.
-            let old = box.isStructure ? box.encoded(new) : nil
+            let old = box.formBeforeChange(of: new, isStored: box.storedValue != nil)
             // Also if what changes it throws.
             defer {
                 do {
@@ -361,6 +361,7 @@ extension Setting {
     @discardableResult
     public func update(_ body: (inout Value) throws -> Void) throws -> Value {
         var hasBegun = false
+        box.prepareChange()
         do {
             return try suite.transaction {
                 hasBegun = true
@@ -383,6 +384,7 @@ extension Setting {
     @discardableResult
     public nonisolated(nonsending) func update(_ body: (inout Value) throws -> Void) async throws -> Value {
         var hasBegun = false
+        box.prepareChange()
         do {
             return try await suite.transaction {
                 hasBegun = true

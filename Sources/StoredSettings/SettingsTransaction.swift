@@ -60,7 +60,7 @@ extension SettingsTransaction {
         _modify {
             var new = self[setting]
             // An object could change meanwhile.
-            let old = setting.box.encoded(new)
+            let old = form(of: setting, beforeChangeOf: new)
             // Also if what changes it throws.
             defer { _ = attempt { try $0.store(new, insteadOf: old, for: setting) } }
             yield &new
@@ -139,10 +139,14 @@ extension SettingsTransaction {
     mutating func update<Value>(_ setting: Setting<Value>, _ body: (inout Value) throws -> Void) throws -> Value {
         var value = try self.value(of: setting)
         // An object could change meanwhile.
-        let old = setting.box.encoded(value)
+        let old = form(of: setting, beforeChangeOf: value)
         try body(&value)
         try store(value, insteadOf: old, for: setting)
         return value
+    }
+
+    private func form<Value>(of setting: Setting<Value>, beforeChangeOf value: Value) -> StoredValue? {
+        setting.box.formBeforeChange(of: value, isStored: setting.box.key.storedKeys.value(usedValue) != nil)
     }
 
     private mutating func store<Value>(_ new: Value, insteadOf old: StoredValue?, for setting: Setting<Value>) throws {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Catalog.md, "A member is addressed like a setting".
 
-/// A member of a structure, for a person who addresses it by the key of the setting and its own names: `limits.burst`.
+/// A member of a structure, as people name it: by the key of the setting and its own names, as in `limits.burst`.
 struct SettingMember<Value: Sendable>: CatalogSetting {
     let setting: Setting<Value>
     /// The names that lead to the member.
@@ -68,17 +68,19 @@ struct SettingMember<Value: Sendable>: CatalogSetting {
 extension Setting {
     /// Returns the member with some names, joined by periods; `nil` if the value and the default have no such member.
     package func member(_ name: String) -> (any CatalogSetting)? {
-        let paths = box.memberPaths(of: defaultValue) + box.memberPaths(of: box.value)
+        // The value in use can have a structure where the default has none.
+        let used = box.encoded(box.value).flatMap { StructureShape(of: $0, box.conversion.parts) }
+        let paths = box.memberPaths + (box.key.metadata.traits.isWhole ? [] : used?.memberPaths ?? [])
         return paths.first { $0.joined(separator: ".") == name }.map { SettingMember(setting: self, path: $0) }
     }
 
     package var memberNames: [String] {
-        box.memberPaths(of: defaultValue).map { ([key] + $0).joined(separator: ".") }
+        box.memberPaths.map { ([key] + $0).joined(separator: ".") }
     }
 
     package func memberNames(in source: LayerSource) -> [String] {
         let names = names(in: source)
-        return box.memberPaths(of: defaultValue).compactMap(names.member)
+        return box.memberPaths.compactMap(names.member)
     }
 
     /// What removes a member from the stored structure.
@@ -89,8 +91,7 @@ extension Setting {
     }
 
     package var members: [MemberDescription] {
-        guard let form = defaultStoredValue, box.structures(of: form) != nil else { return [] }
-        return MemberDescription.all(in: form, box.conversion.parts(of: form), at: [])
+        box.shape.map { MemberDescription.all(in: $0.form, $0.parts, at: []) } ?? []
     }
 }
 

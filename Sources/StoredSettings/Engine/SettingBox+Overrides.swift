@@ -77,13 +77,8 @@ extension SettingBox {
         }
     }
 
-    /// The names that lead to the members of the structure, those of members of members first.
-    func memberPaths(of value: Value) -> [[String]] {
-        guard let whole = encoded(value), let structures = structures(of: whole) else { return [] }
-        let leaves = whole.leaves(structures)
-        let inner = structures.subtracting([[]]).sorted { $0.count > $1.count || $0.count == $1.count && $0[0] < $1[0] }
-        return leaves + inner.filter { !leaves.contains($0) }
-    }
+    /// The names that lead to the members of the default, those of members of members first.
+    var memberPaths: [[String]] { key.metadata.traits.isWhole ? [] : shape?.memberPaths ?? [] }
 
     private func names(in source: LayerSource) -> OverrideNames {
         OverrideNames(of: key.storedKeys, key.metadata.traits, in: source)

@@ -74,8 +74,8 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     let startValue: StartValue?
     /// Whether the default was used, and so checked.
     private let isDefaultChecked = Atomic(false)
-    /// What is known about the members of the default: see ``shape``.
-    private let knownShape = Locked<Shape??>(nil)
+    /// The members of the default, once they were asked for: see ``shape``.
+    private let knownShape = Locked<StructureShape??>(nil)
     /// Whether values under an old key and under the new one were reported.
     private let isOldValueReported = Atomic<Bool>(false)
 
@@ -447,9 +447,9 @@ extension SettingBox {
             let stored = try validForm(of: value)
             guard let stored, case .dictionary = stored, let shape else { return stored }
             // A type that takes its value as a whole may not know null.
-            if key.metadata.traits.isWhole { return stored.withoutNulls(shape.parts.structures) }
+            if key.metadata.traits.isWhole { return stored.withoutNulls(shape.structures) }
             // Most types store all members.
-            if stored.hasNull || stored.lacksMember(of: shape.form, shape.parts.structures) { try checkWhole(stored) }
+            if stored.hasNull || stored.lacksMember(of: shape.form, shape.structures) { try checkWhole(stored) }
             try checkOverrides(over: stored)
             return stored
         }
@@ -604,27 +604,31 @@ extension SettingBox {
     /// may come from a secret file.
     private func structuresToStore(of whole: StoredValue) -> Set<[String]>? {
         guard !key.metadata.traits.isWhole else { return nil }
-        return mayHaveSecretFile ? structures(of: whole) : shape?.parts.structures
+        return mayHaveSecretFile ? structures(of: whole) : shape?.structures
     }
 
     private var mayHaveSecretFile: Bool { layers?.sources.contains(where: \.hasSecretFiles) ?? false }
 
-    /// Whether the members of the value may be stored one by one.
-    var isStructure: Bool { shape != nil || mayHaveSecretFile }
+    /// The form of a value before it is changed in place, by which its changes are found.
+    ///
+    /// - Returns: The form; `nil` for a value that is stored as a whole, whatever has changed.
+    func formBeforeChange(of value: Value, isStored: Bool) -> StoredValue? {
+        let isWhole = isStored && shape == nil && !mayHaveSecretFile
+        return isWhole ? nil : encoded(value)
+    }
 
-    /// The form of the default, and what the type asks for when it decodes it; `nil` if the default is no structure.
-    private var shape: Shape? {
+    /// Reads the secret files by whose members a change is validated, before other writers wait for it.
+    func prepareChange() {
+        if mayHaveSecretFile { _ = (overrideReadings(over: storedValue), baseReadings()) }
+    }
+
+    /// The members of the default; `nil` if it is no structure.
+    var shape: StructureShape? {
         if let known = knownShape.withLock(\.self) { return known }
-        var new: Shape?
-        if let form = encoded(key.defaultValue), case .dictionary = form {
-            let parts = conversion.parts(of: form)
-            if parts.structures.contains([]) { new = (form, parts) }
-        }
+        let new = encoded(key.defaultValue).flatMap { StructureShape(of: $0, conversion.parts) }
         knownShape.withLock { $0 = .some(new) }
         return new
     }
-
-    private typealias Shape = (form: StoredValue, parts: DecodingTrace.Parts)
 
     /// The stored form of a value that was read, which tells whether two readings are equal; encodes the value.
     func identity(of reading: Reading) -> StoredValue? {
@@ -839,7 +843,7 @@ extension SettingBox {
         _ names: SecretNames?
     ) -> [(() -> Value) -> LayerReading<Value>?] {
         let files = (names?.files ?? []).filter { $0.source == source }
-        let members = source.hasFlags || source.hasVariables ? memberPaths(of: key.defaultValue) : []
+        let members = source.hasFlags || source.hasVariables ? memberPaths : []
         return snapshot.documents(of: source).map { document in { self.reading(of: document, over: $0) } }
             + members.map { path in { self.reading(ofMember: path, in: source, over: $0) } }
             + [{ self.reading(ofTextsIn: source, over: $0) }]

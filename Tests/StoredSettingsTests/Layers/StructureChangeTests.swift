@@ -233,6 +233,35 @@ struct StructureChangeTests {
         }
     }
 
+    private struct Ordered: Codable, Equatable, StoredValueConvertible {
+        var low = 1
+        var high = 9
+        var name: String? = "d"
+
+        init(low: Int = 1, high: Int = 9, name: String? = "d") { (self.low, self.high, self.name) = (low, high, name) }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            low = try container.decodeIfPresent(Int.self, forKey: .low) ?? 0
+            high = try container.decodeIfPresent(Int.self, forKey: .high) ?? 99
+            name = try container.decodeIfPresent(String.self, forKey: .name)
+            if low > high { throw Refusal(description: "low is above high") }
+        }
+
+        private enum CodingKeys: CodingKey { case low, high, name }
+    }
+
+    @Test("a value that its type rejects together with lower members is left out and reported, and hides none of them")
+    func rejectedByType() {
+        let suite = SettingsSuite.inMemory(
+            ["ordered": ["high": 5, "name": "stored"]],
+            sources: [.environment(["A_ORDERED": "low=7"], prefix: "A_"), .stored],
+            reporter: reporter
+        )
+        #expect(Setting("ordered", default: Ordered(), suite: suite).value == Ordered(high: 5, name: "stored"))
+        #expect(reporter.errors.count == 1 && reporter.errors[0].fact.hasPrefix("A_ORDERED cannot be used"))
+    }
+
     private struct Flags: Codable, Equatable, StoredValueConvertible {
         var a = 1
         var isOn = false

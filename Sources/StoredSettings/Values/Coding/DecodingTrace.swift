@@ -41,7 +41,7 @@ final class DecodingTrace: Sendable {
         _ decode: (StoredValue) throws -> Result
     ) -> (result: Swift.Result<Result, any Error>, isAnyMissing: Bool) {
         let trace = DecodingTrace(value, notesParts: false)
-        let result = $current.withValue(trace) { Swift.Result { try decode(value) } }
+        let result = trace.result(decode)
         return (result, trace.isAnyMissing.load(ordering: .relaxed))
     }
 
@@ -53,10 +53,14 @@ final class DecodingTrace: Sendable {
         _ decode: (StoredValue) throws -> Result
     ) -> (result: Swift.Result<Result, any Error>, parts: Parts) {
         let trace = DecodingTrace(value, notesParts: true)
-        let result = $current.withValue(trace) { Swift.Result { try decode(value) } }
+        let result = trace.result(decode)
         var parts = trace.parts.withLock(\.self)
         parts.structures.subtract(parts.wholes)
         return (result, parts)
+    }
+
+    private func result<Result>(_ decode: (StoredValue) throws -> Result) -> Swift.Result<Result, any Error> {
+        Self.$current.withValue(self) { Swift.Result { try decode(value) } }
     }
 
     /// The trace of a value; `nil` for a value that is not traced, such as a part that a conversion decodes by itself.
@@ -100,6 +104,28 @@ final class DecodingTrace: Sendable {
     private func note(_ place: CodingPlace, _ body: (inout Parts, [String]) -> Void) {
         guard notesParts, let path = place.memberPath else { return }
         parts.withLock { body(&$0, path) }
+    }
+}
+
+/// The members of a structure, and of the structures inside.
+final class StructureShape: Sendable {
+    /// The structure.
+    let form: StoredValue
+    /// What its type asks for when it decodes it.
+    let parts: DecodingTrace.Parts
+    /// The names that lead to the members, those of members of members first.
+    let memberPaths: [[String]]
+
+    var structures: Set<[String]> { parts.structures }
+
+    /// - Returns: `nil` for a value that is no structure.
+    init?(of form: StoredValue, _ makeParts: (StoredValue) -> DecodingTrace.Parts) {
+        guard case .dictionary = form else { return nil }
+        let parts = makeParts(form)
+        guard parts.structures.contains([]) else { return nil }
+        let leaves = form.leaves(parts.structures)
+        let inner = parts.structures.subtracting(leaves + [[]]).sorted { ($1.count, $0[0]) < ($0.count, $1[0]) }
+        (self.form, self.parts, memberPaths) = (form, parts, leaves + inner)
     }
 }
 
