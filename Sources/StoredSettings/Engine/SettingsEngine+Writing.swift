@@ -300,7 +300,8 @@ extension SettingsEngine {
         let connected = changed.flatMap(all.connected)
         let stored = transaction
         guard CheckScope.run({ connected.contains { $0.error(of: { stored[$0] }) != nil } }) else { return }
-        for key in connected.flatMap(\.allKeys) where !transaction.isEdited(key) {
+        // A secret that an edit has replaced or removed does not come back to the disk.
+        for key in connected.flatMap(\.allKeys) where !transaction.isEdited(key) && !isSecret(key) {
             if let used = held[key] { transaction[key] = used }
         }
     }

@@ -64,6 +64,10 @@ struct HeldValuesTests {
                 try await suite.checkpoint()
             }
             #expect(token.value == "s3cret")
+            // The set of another setting of the requirement does not store it again.
+            try await length.set(6)
+            try await suite.checkpoint()
+            #expect(token.value == "s3cret" && suite[storedValueFor: "length"] == 6)
             for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
                 let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(name)"))
                 #expect(bytes.range(of: Data("s3cret".utf8)) == nil, "\(name)")
