@@ -9,7 +9,7 @@ struct ValueHistory {
     ///
     /// Some may be unusable. There are several because settings of different types share them: a value that one of them can use
     /// may be unusable for another one.
-    private var values: [StoredValue] = []
+    private var values: [Past] = []
     /// The number of values at the front between which, and after which, the key had no other ones.
     private var certainCount = 0
     /// The value after the last recorded change; `nil` if that was a removal, or other values may have come since.
@@ -21,11 +21,17 @@ struct ValueHistory {
 
     private static let maximumCount = 4
 
+    /// A value that was replaced.
+    private struct Past {
+        var value: StoredValue
+        /// Whether another value was used instead.
+        var isUnused = false
+    }
+
     /// Records the next change of the key.
     mutating func note(_ change: StoreChange) {
-        var used = change.old
-        // A value that was not used is no last good one.
-        if let replacement, replacement.stored == change.old { used = replacement.used }
+        let isUnused = replacement != nil && replacement?.stored == change.old
+        let used = isUnused ? replacement?.used : change.old
         guard let used, change.new != nil else {
             self = ValueHistory()
             (newest, isComplete) = (change.new, true)
@@ -34,6 +40,8 @@ struct ValueHistory {
         // Sets of this process, which need not be recorded, may have come between.
         if change.old != newest { (certainCount, isComplete) = (0, false) }
         insert(used)
+        // It is no last good value, and tells which ones are older.
+        if isUnused, let old = change.old { insert(old, isUnused: true) }
         (newest, replacement) = (change.new, nil)
     }
 
@@ -48,7 +56,7 @@ struct ValueHistory {
     ///
     /// A value that was read may be an earlier one, which is used until the newest one is checked.
     mutating func noteUsable(_ value: StoredValue, isSet: Bool) {
-        guard isSet || !isOrdered, value != newest ?? values.first else { return }
+        guard isSet || !isOrdered, value != newest ?? values.first?.value else { return }
         noteGap()
         insert(value)
         certainCount = 0
@@ -62,12 +70,12 @@ struct ValueHistory {
         self.replacement = replacement
     }
 
-    private mutating func insert(_ value: StoredValue) {
-        if let known = values.firstIndex(of: value) {
+    private mutating func insert(_ value: StoredValue, isUnused: Bool = false) {
+        if let known = values.firstIndex(where: { $0.value == value }) {
             values.remove(at: known)
             if known < certainCount { certainCount -= 1 }
         }
-        values.insert(value, at: 0)
+        values.insert(Past(value: value, isUnused: isUnused), at: 0)
         if values.count > Self.maximumCount { values.removeLast() }
         certainCount = min(certainCount + 1, Self.maximumCount)
     }
@@ -89,15 +97,16 @@ struct ValueHistory {
         let isNewest = newest == stored
         var certain = values.prefix(certainCount)[...]
         if !isNewest {
-            let newer = newest.map { [$0] + certain } ?? Array(certain)
-            let age = newer.firstIndex(of: stored) ?? 0
-            certain = newer[age...].drop { $0 == stored } + newer[..<age]
+            let newer = newest.map { [Past(value: $0)] + certain } ?? Array(certain)
+            let age = newer.firstIndex { $0.value == stored } ?? 0
+            certain = newer[age...].drop { $0.value == stored } + newer[..<age]
         }
-        var first = certain.map { Candidate(value: $0, isCertain: isNewest) }
+        var first = certain.filter { !$0.isUnused }.map { Candidate(value: $0.value, isCertain: isNewest) }
         if let replacement, replacement.stored == stored, let used = replacement.used {
             first.append(Candidate(value: used, isCertain: true))
         }
-        let last = values.dropFirst(certainCount).map { Candidate(value: $0, isCertain: false) }
+        let last = values.dropFirst(certainCount).filter { !$0.isUnused }
+            .map { Candidate(value: $0.value, isCertain: false) }
         return (first, isNewest && isComplete ? nil : last)
     }
 }

@@ -38,6 +38,17 @@ struct LastGoodHistoryTests {
         store.lookAndWait()
     }
 
+    @Test("a value that was not used is no last good one, and a late reader of it still finds the one before it")
+    func unusedValue() {
+        var history = ValueHistory()
+        history.note(StoreChange(key: "key", old: nil, new: 40))
+        history.note(StoreChange(key: "key", old: 40, new: 5_000))
+        history.note(ValueReplacement(key: "key", stored: 5_000, used: 40))
+        history.note(StoreChange(key: "key", old: 5_000, new: 464))
+        #expect(history.candidates(insteadOf: 5_000).first.map(\.value) == [40, 464])
+        #expect(history.candidates(insteadOf: 464).first.map(\.value) == [40])
+    }
+
     @Test("the last good value is the newest one, also if only another thread has read it")
     func otherThread() throws {
         let suite = SettingsSuite.inMemory(reporter: RecordingReporter())
