@@ -24,7 +24,7 @@ public typealias SettingKeys = AnySettingKey
 public class AnySettingKey: @unchecked Sendable {
     /// The name.
     ///
-    /// Keys are flat: `"log.level"` is one key.
+    /// `"log.level"` is one key. In a settings file, it may be a name, or the member `level` of an object `log`.
     public let name: String
     /// The keys under which a value may be stored.
     let storedKeys: StoredKeys

@@ -286,6 +286,7 @@ struct CatalogSearch {
     /// Finds what contradicts in the declarations of different settings.
     mutating func finish() {
         findSharedOldKeys()
+        findNestedKeys()
         for suite in settings.suites {
             for source in suite.sources { findSharedNames(in: source, of: suite) }
         }
@@ -303,6 +304,16 @@ struct CatalogSearch {
                 let (keys, others) = (setting.base.storedKeys.all, other.base.storedKeys.all)
                 guard others.allSatisfy({ !keys.contains($0) }) else { continue }
                 conflicts.append(.sharedName(name, other, setting))
+            }
+        }
+    }
+
+    /// Finds settings whose values could be in the value of another one.
+    private mutating func findNestedKeys() {
+        for setting in settings {
+            for (object, _) in setting.key.divisions {
+                let other = settings.first { $0.key == object && $0.suite.engine === setting.suite.engine }
+                if let other { conflicts.append(.keyInValue(setting, of: other)) }
             }
         }
     }
@@ -397,6 +408,17 @@ extension SettingsError {
             consequence: "a set of one of them removes the value of the other",
             remedy: "remove '\(key)' from the old keys",
             key: key,
+            suite: setting.suite.name
+        )
+    }
+
+    fileprivate static func keyInValue(_ setting: AnySetting, of other: AnySetting) -> SettingsError {
+        SettingsError(
+            .conflictingDeclarations,
+            fact: "the key continues '\(other.key)', the key of \(other.declaration)",
+            consequence: "a value of that setting can have the value of this one as a member",
+            remedy: "give one of them another key, and the old one with the trait .renamed(from:)",
+            key: setting.key,
             suite: setting.suite.name
         )
     }

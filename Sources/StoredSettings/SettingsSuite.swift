@@ -738,9 +738,10 @@ extension SettingsSuite {
     func fullKeys(_ key: AnySettingKey) -> StoredKeys { group?.keys(key.storedKeys) ?? key.storedKeys }
 
     /// Returns the contents of this group, without its prefix.
-    func own<Value>(_ contents: [String: Value]) -> [String: Value] {
+    func own(_ contents: [String: StoredValue]) -> [String: StoredValue] {
         guard let group else { return contents }
-        let own = contents.compactMap { key, value in group.relative(key).map { ($0, value) } }
+        let separated = contents.separated { group.prefix.hasPrefix($0 + ".") }
+        let own = separated.compactMap { key, value in group.relative(key).map { ($0, value) } }
         return Dictionary(own) { first, _ in first }
     }
 }

@@ -230,8 +230,7 @@ extension SettingsTransaction {
 extension SettingsTransaction {
     /// The keys with a stored value, sorted.
     public var keys: [String] {
-        guard let group = suite.group else { return store.keys }
-        return store.keys.compactMap(group.relative)
+        suite.group == nil ? store.keys : suite.own(store.contents).keys.sorted()
     }
 
     /// Stores a value for a key, without conversion, when the transaction ends.

@@ -98,6 +98,9 @@ enum SchemaCases {
         @DefaultStorage(key: "any") var any: StoredValue = ["x": [1, nil]]
         @DefaultStorage(key: "bridged", as: UnixSeconds()) var bridged = Date(timeIntervalSince1970: 1)
         @DefaultStorage(key: "renamed", traits: .renamed(from: "old")) var renamed = 1
+        @DefaultStorage(key: "db.port", in: 1...65_535) var port = 5432
+        @DefaultStorage(key: "db.pool.size", traits: .renamed(from: "db.size")) var poolSize = 4
+        @DefaultStorage(key: "db.pool.limits") var poolLimits = Limits()
     }
 
     private static let acceptedMembers: [(String, [StoredValue])] = [
@@ -128,6 +131,8 @@ enum SchemaCases {
         ("limits", [["burst": 5], [:]]), ("maybe", [nil, 3]), ("absent", [1, 3]), ("list", [[]]),
         ("set", [["a", "a"]]),
         ("levels", [[:], ["x": []]]), ("range", [[3, 3]]), ("any", [nil, 1, "x"]), ("old", [5]),
+        ("db.port", [1]), ("db.pool", [["size": 2]]),
+        ("db", [[:], ["port": 1], ["pool.size": 2, "size": 1], ["pool": ["size": 2, "limits": ["burst": 2]]]]),
         ("$schema", ["settings.schema.json"]), ("storedSettings.migrations", [["one"]]),
     ]
 
@@ -143,6 +148,8 @@ enum SchemaCases {
         ("rank", [3, "low"]), ("name", [1]), ("limits", [1, []]), ("maybe", ["x"]), ("absent", [0, 4, nil]),
         ("list", [1, ["a"], [1, nil]]), ("set", ["a", [1]]), ("levels", [["x": ["loud"]], []]),
         ("range", [[1], [1, 2, 3], 5]),
+        ("db.port", [0]), ("db.pool", [1, ["size": "x"], ["sizes": 1], ["limits": ["burst": "x"]]]),
+        ("db", [1, [], ["port": 0], ["prot": 1], ["pool": ["size": "x"]], ["pool": ["port": 1]], ["size": "x"]]),
         ("bridged", ["x"]), ("renamed", ["x"]), ("old", ["x"]), ("renamd", [1]),
     ]
 
@@ -174,9 +181,18 @@ enum SchemaCases {
     }
 
     private static func file(_ key: String, _ value: StoredValue, isValid: Bool) throws -> StoredValue {
-        let suite = SettingsSuite.inMemory(key == "$schema" ? [:] : [key: value])
+        let directory = FileManager.default.temporaryDirectory.appending(path: "schema-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        let text = try JSONWriter.compactText(of: [key: value])
+        let path = directory + "/settings.json"
+        guard FileManager.default.createFile(atPath: path, contents: Data(text)) else {
+            throw Disagreement(description: "\(path) cannot be written")
+        }
+        let suite = SettingsSuite(fileAt: path)
         let catalog = SettingsSuite.withStandard(suite) { SettingsCatalog(Settings()) }
         let problems = catalog.findProblems().errors
+        suite.finish()
+        try FileManager.default.removeItem(atPath: directory)
         guard problems.isEmpty == isValid else {
             throw Disagreement(description: "the library finds these problems with \(key) = \(value): \(problems)")
         }

@@ -18,8 +18,7 @@ extension Setting: CatalogSetting {
 
     package var summary: (layer: SettingsLayer, text: String, hidesStore: Bool) {
         let explanation = explain()
-        let old = engine.ignoredOldKey(of: box.key.storedKeys)
-        let warning = old.map { box.naming(SettingsError.ignoredOldKey($0, of: key), as: .oldKeyIgnored) }
+        let warning = engine.ignoredValue(of: box.key.storedKeys).map { box.naming($0, as: .oldKeyIgnored) }
         let text = explanation.description + (warning.map { "; \($0.message)" } ?? "")
         return (explanation.layer, text, explanation.hidesStore)
     }
@@ -107,11 +106,13 @@ extension Setting: CatalogSetting {
     package func warnings(in contents: [String: StoredValue]) -> [SettingsError] {
         var warnings: [SettingsError] = []
         let (overrides, bases) = (box.overrideReadings(over: box.storedValue), box.baseReadings())
-        if contents[key] != nil, let old = storedKeys.old.first(where: { contents[$0] != nil }) {
+        let stored = storedKeys.all.filter { engine.value(ofKey: $0, in: contents) != nil }
+        if stored.first == key, let old = stored.dropFirst().first {
             warnings.append(.ignoredOldKey(old, of: key))
         }
+        if let warning = engine.ignoredMember(of: key, in: contents) { warnings.append(warning) }
         if let deprecation = metadata.traits.deprecation {
-            let stored = (storedKeys.all.first { contents[$0] != nil }).map { "the key '\($0)'" }
+            let stored = stored.first.map { "the key '\($0)'" }
             if let source = overrides.first?.source ?? stored ?? bases.first?.source {
                 warnings.append(.deprecated(key, setBy: source, deprecation))
             }

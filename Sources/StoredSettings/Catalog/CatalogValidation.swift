@@ -202,8 +202,9 @@ extension SettingsSuite {
     ) -> [(suite: SettingsSuite, error: SettingsError)] {
         let known = own.map(\.base.storedKeys)
         // A setting that has a value is not the one that was meant.
-        let candidates = known.filter { keys in !keys.all.contains { contents[$0] != nil } }
         let names = Set(known.flatMap(\.all)).union(records)
+        let contents = contents.separated(by: names)
+        let candidates = known.filter { keys in !keys.all.contains { contents[$0] != nil } }
         return contents.keys.filter { !names.contains($0) }.sorted()
             .map { key in
                 var error = SettingsError.unknownKey(key, similar: Similarity.best(for: key, among: candidates))

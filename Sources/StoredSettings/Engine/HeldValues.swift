@@ -58,7 +58,7 @@ struct HeldValues {
     }
 
     func applied(to contents: [String: StoredValue]) -> [String: StoredValue] {
-        entries.reduce(into: contents) { $0[$1.key] = $1.value.seen }
+        entries.reduce(into: contents) { $0.assign($1.value.seen, toKey: $1.key) }
     }
 
     /// The values that are used instead of stored ones that were checked.

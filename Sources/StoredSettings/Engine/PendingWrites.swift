@@ -62,7 +62,7 @@ struct PendingWrites {
     }
 
     func applied(to contents: [String: StoredValue]) -> [String: StoredValue] {
-        entries.reduce(into: contents) { $0[$1.key] = $1.value.value }
+        entries.reduce(into: contents) { $0.assign($1.value.value, toKey: $1.key) }
     }
 
     /// Keeps the values of an assignment.

@@ -151,9 +151,10 @@ extension SettingsEngine {
         guard !requirements.isEmpty else { return [] }
         let (stored, held) = checkedContents()
         return requirements.compactMap { requirement in
-            requirement.prepare { stored[$0] }
+            let stored = { self.value(ofKey: $0, in: stored) }
+            requirement.prepare(stored)
             let isReplaced = requirement.allKeys.contains { held[$0] != nil }
-            return error(of: requirement, with: { stored[$0] }, isReplaced: isReplaced)
+            return error(of: requirement, with: stored, isReplaced: isReplaced)
         }
     }
 
@@ -238,14 +239,15 @@ extension SettingsEngine {
     func requirementErrors(after edits: some Collection<(key: String, value: StoredValue?)>) -> [SettingsError] {
         let requirements = requirements(for: edits.map(\.key))
         guard !requirements.isEmpty, !CheckScope.isCurrent else { return [] }
-        let old = contents()
+        let contents = contents()
+        let old = { self.value(ofKey: $0, in: contents) }
         let edited = Dictionary(edits.map { ($0.key, $0.value) }) { $1 }
         return CheckScope.run {
             // Finding the last good values may read a file, which other writers would wait for.
             if TransactionScope.current == nil {
-                for requirement in requirements { requirement.prepare { old[$0] } }
+                for requirement in requirements { requirement.prepare(old) }
             }
-            return requirementErrors(for: edited.keys, from: { old[$0] }) { edited[$0] ?? old[$0] }
+            return requirementErrors(for: edited.keys, from: old) { edited[$0] ?? old($0) }
         }
     }
 }

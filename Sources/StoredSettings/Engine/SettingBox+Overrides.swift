@@ -6,6 +6,12 @@ extension SettingBox {
         var warnings = readings.compactMap { reading in
             reading.newSource.map { SettingsError.oldName(reading.source, of: $0, key: key.name) }
         }
+        for case let document? in readings.map(\.document) {
+            guard let object = ignoredObject(ofKey: key.name, { document.contents[$0] }) else { continue }
+            var warning = SettingsError.ignoredMember(of: object, key: key.name)
+            warning.location = document.location(ofValueForKey: key.name)
+            warnings.append(warning)
+        }
         warnings += layers?.problems ?? []
         warnings += names.taken.filter { $0.owner != key.name }
             .map { .takenVariable($0.variable, by: $0.owner, key: key.name) }

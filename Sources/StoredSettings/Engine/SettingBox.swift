@@ -76,8 +76,10 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private let isDefaultChecked = Atomic(false)
     /// The members of the default, once they were asked for: see ``shape``.
     private let knownShape = Locked<StructureShape??>(nil)
-    /// Whether values under an old key and under the new one were reported.
-    private let isOldValueReported = Atomic<Bool>(false)
+    /// Whether a value without an effect was reported.
+    private let isIgnoredValueReported = Atomic(false)
+    /// Whether there may be such a value, under an old key or in an object.
+    private let mayHaveIgnoredValue: Bool
 
     init(_ key: SettingKey<Value>, suite: SettingsSuite) {
         self.key = key
@@ -86,11 +88,13 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         oldHealths = key.storedKeys.old.map(suite.engine.health(ofKey:))
         cache = ValueCache(localAddress: suite.engine.storeVersion?.localAddress)
         layerCaches = suite.layers == nil ? nil : (LayerCache(), LayerCache())
+        mayHaveIgnoredValue = key.storedKeys.all.count > 1 || !key.name.divisions.isEmpty
         startValue = key.metadata.traits.requiresRestart ? suite.engine.startValue(forKey: key.name) : nil
         let marks = ([health] + oldHealths).map(\.secrecy)
         conversion = key.conversion.noting(marks)
         if key.metadata.traits.isSecret || Value.self is any SecretType.Type { for mark in marks { mark.set() } }
         suite.layers?.addVariables(of: key.storedKeys, key.metadata.traits)
+        engine.noteDeclaration(of: key.storedKeys)
         super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint, key.metadata)
         // The registry has the others by their current key.
         if key.fingerprint == nil { health.add(self) }
@@ -163,16 +167,16 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private func notedReading(of stored: StoredValue?) -> Reading {
         let reading = consistentReading(of: stored)
         startValue?.note { identity(of: reading) }
-        if stored != nil, !key.storedKeys.old.isEmpty { reportIgnoredOldValue() }
+        if stored != nil, mayHaveIgnoredValue { reportIgnoredValue() }
         return reading
     }
 
-    /// Reports once that values are stored under the new key and under an old one.
-    private func reportIgnoredOldValue() {
-        guard !isOldValueReported.load(ordering: .relaxed), let old = engine.ignoredOldKey(of: key.storedKeys),
-            !isOldValueReported.exchange(true, ordering: .relaxed)
+    /// Reports once that values are stored under the new key and under an old one, or under the key and in an object.
+    private func reportIgnoredValue() {
+        guard !isIgnoredValueReported.load(ordering: .relaxed), let warning = engine.ignoredValue(of: key.storedKeys),
+            !isIgnoredValueReported.exchange(true, ordering: .relaxed)
         else { return }
-        report(naming(SettingsError.ignoredOldKey(old, of: key.name), as: .oldKeyIgnored))
+        report(naming(warning, as: .oldKeyIgnored))
     }
 
     private func slotValue(

@@ -125,6 +125,7 @@ extension SettingsEngine {
 
 /// Which stored values are used, and which are replaced because they do not meet a requirement.
 struct RequirementCheck {
+    /// The stored values of the keys of requirements.
     let stored: [String: StoredValue]
     /// The values that are used instead of stored ones.
     private(set) var used: [String: StoredValue?] = [:]
@@ -139,7 +140,8 @@ struct RequirementCheck {
     private let pending: PendingWrites
 
     init(_ requirements: [Requirement], _ values: SettingsEngine.ConsistentRead, of engine: SettingsEngine) {
-        (stored, held, pending) = (values.stored, values.held, values.pendingWrites)
+        (held, pending) = (values.held, values.pendingWrites)
+        stored = held.restricted.reduce(into: [:]) { $0[$1] = engine.value(ofKey: $1, in: values.stored) }
         overtaken = overtakenWrites(requirements, isReplaced: false)
         guard overtaken == nil else { return }
         var unmet: [Requirement] = []

@@ -12,6 +12,10 @@ package final class SettingsEngine: Sendable {
     /// The store's version; `nil` for a store that has to be called to find out whether anything has changed.
     let storeVersion: StoreVersion?
     let state: EngineState
+    /// Whether the store finds the values of keys with periods in objects.
+    let findsKeysInObjects: Bool
+    /// The keys of all settings.
+    private let keys = Locked(DeclaredKeys())
     /// The settings that are in use.
     ///
     /// No other lock is taken under this lock.
@@ -73,6 +77,7 @@ package final class SettingsEngine: Sendable {
     init(store: any SettingsStore, ownsStore: Bool) {
         self.store = store
         storeVersion = store.sharedVersion
+        findsKeysInObjects = store is any RecoveringStore
         self.ownsStore = ownsStore
         isStorageAvailable = !(store is UnavailableStore)
         state = EngineState(State(), storeVersion)
@@ -125,6 +130,14 @@ extension SettingsEngine {
             values[key] = value
             return value
         }
+    }
+
+    /// The keys of the settings of this process.
+    var declaredKeys: DeclaredKeys { keys.withLock(\.self) }
+
+    /// Records the keys of a setting.
+    func noteDeclaration(of keys: StoredKeys) {
+        self.keys.withLock { declared in for key in keys.all { declared.insert(key) } }
     }
 
     /// Whether values of several settings have to meet requirements.
@@ -312,7 +325,7 @@ extension SettingsEngine: StoreObserver {
         let (delivery, reassigned) = state.withLock { state in
             let visible = state.record(commit, over: used)
             if visible.isUnknown { invalidate() }
-            var delivery = checkedDelivery(of: visible.changes, commit.origin, state)
+            var delivery = checkedDelivery(of: visible.changes, commit.origin, state, commit.keysInObjects)
             delivery.errors = visible.dropped.map { .pendingWriteDropped($0) }
             return (delivery, visible.reassigned)
         }
@@ -324,8 +337,14 @@ extension SettingsEngine: StoreObserver {
     /// Offers changes to the subscribers of their keys, unless the current task suppresses notifications.
     ///
     /// The requirements are checked when they have received them, if that is due.
-    func checkedDelivery(of changes: [StoreChange], _ origin: SettingChangeOrigin, _ state: State) -> StoreDelivery {
-        let commit = StoreCommit(changes: changes, origin: origin)
+    func checkedDelivery(
+        of changes: [StoreChange],
+        _ origin: SettingChangeOrigin,
+        _ state: State,
+        _ keysInObjects: Set<String> = []
+    ) -> StoreDelivery {
+        var commit = StoreCommit(changes: changes, origin: origin)
+        commit.keysInObjects = keysInObjects
         var delivery = state.subscribers.offer(commit, isQuiet: origin == .local && Quiet.covers(self))
         (delivery.recorder, delivery.isCheckDue) = (self, state.held.isCheckDue)
         return delivery
@@ -497,6 +516,7 @@ extension SettingsEngine {
 
     /// Makes the next reads use changed layers.
     func layersChanged(ofKeys keys: Set<String>) {
+        let keys = keys.union(declaredKeys.keys(in: keys))
         if hasRequirements { state.withLock { $0.held.noteUncheckedChange(ofKeys: keys) } }
         invalidate()
     }
@@ -509,6 +529,7 @@ extension SettingsEngine {
     func deliverLayerChanges(ofKeys keys: Set<String>) {
         guard !keys.isEmpty else { return }
         checkIfDue()
+        let keys = keys.union(declaredKeys.keys(in: keys))
         var delivery = StoreDelivery.none
         for key in keys.sorted() {
             let part = withValue(forKey: key) { value, state in

@@ -41,7 +41,7 @@ extension SettingsEngine {
         if let value = value(forKey: keys.current) { return value }
         // Of one moment: a value that is moved meanwhile may be missed under each key.
         let contents = contents()
-        return keys.value { contents[$0] }
+        return keys.value { value(ofKey: $0, in: contents) }
     }
 
     /// The newest value of a setting, saved or pending, and its version.
@@ -55,12 +55,37 @@ extension SettingsEngine {
         return (value(for: keys), version)
     }
 
+    /// The warning about a value of a setting that has no effect; `nil` if there is none.
+    func ignoredValue(of keys: StoredKeys) -> SettingsError? {
+        if let old = ignoredOldKey(of: keys) { return .ignoredOldKey(old, of: keys.current) }
+        guard findsKeysInObjects else { return nil }
+        // Contents are needed only if the objects may have another value.
+        let value = value(forKey: keys.current)
+        let isAnyOther = keys.current.divisions.contains { object, member in
+            guard case .dictionary(let members)? = self.value(forKey: object) else { return false }
+            return members.value(forKey: member).map { $0 != value } ?? false
+        }
+        return isAnyOther ? ignoredMember(of: keys.current, in: contents()) : nil
+    }
+
+    /// The warning about a member with a key that is the name of a value, too; `nil` if there is none.
+    func ignoredMember(of key: String, in contents: [String: StoredValue]) -> SettingsError? {
+        guard findsKeysInObjects else { return nil }
+        return ignoredObject(ofKey: key) { contents[$0] }.map { .ignoredMember(of: $0, key: key) }
+    }
+
     /// The first old key with a value, if the current key has one, too; `nil` if not.
-    func ignoredOldKey(of keys: StoredKeys) -> String? {
+    private func ignoredOldKey(of keys: StoredKeys) -> String? {
         guard isStoredUnderOldKey(keys) else { return nil }
         // Of one moment: the keys may be changed meanwhile.
         let contents = contents()
-        return contents[keys.current] == nil ? nil : keys.old.first { contents[$0] != nil }
+        guard value(ofKey: keys.current, in: contents) != nil else { return nil }
+        return keys.old.first { value(ofKey: $0, in: contents) != nil }
+    }
+
+    /// The value of a key in contents of this engine.
+    func value(ofKey key: String, in contents: [String: StoredValue]) -> StoredValue? {
+        findsKeysInObjects ? contents.value(forKey: key) : contents[key]
     }
 
     /// Whether a value is stored under an old key.

@@ -70,6 +70,18 @@ extension SettingsError {
         )
     }
 
+    static func ignoredMember(of object: String, key: String) -> SettingsError {
+        let member = key.dropFirst(object.count + 1)
+        return SettingsError(
+            .memberIgnored,
+            fact:
+                "there is a value with the name '\(key)', and one with the name '\(member)' in the object '\(object)'",
+            consequence: "the value with the name '\(key)' is used",
+            remedy: "remove one of them",
+            key: key
+        )
+    }
+
     static func oldName(_ old: String, of new: String, key: String) -> SettingsError {
         SettingsError(
             .deprecatedKey,

@@ -209,6 +209,8 @@ extension SettingsError {
         public static let requirementNotMet = Code("requirementNotMet")
         /// Values are stored under the key of a setting and under one that it had before.
         public static let oldKeyIgnored = Code("oldKeyIgnored")
+        /// A file has the key as a name, and in an object; the value in the object is not used.
+        public static let memberIgnored = Code("memberIgnored")
         /// Two declarations of one key differ.
         public static let conflictingDeclarations = Code("conflictingDeclarations")
         /// A value that should contain settings contains none.

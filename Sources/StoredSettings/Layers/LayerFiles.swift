@@ -256,7 +256,7 @@ extension LayerFiles {
 /// to use them.
 final class BaseSuite: ChangeSubscriber {
     private struct State {
-        /// The values that are known, those of commits at first; `nil` for removed ones.
+        /// The values of the whole suite that are known, those of commits at first; `nil` for removed ones.
         var values: [String: StoredValue?] = [:]
         /// The subscription; `nil` until all values are read.
         var subscription: SettingsEngine.SubscriberID?
@@ -273,7 +273,7 @@ final class BaseSuite: ChangeSubscriber {
     }
 
     /// The newest values, with the keys of the suite or of the group.
-    var contents: [String: StoredValue] { state.withLock { $0.values.compactMapValues(\.self) } }
+    var contents: [String: StoredValue] { suite.own(state.withLock { $0.values.compactMapValues(\.self) }) }
 
     var ignoresQuiet: Bool { true }
 
@@ -283,7 +283,7 @@ final class BaseSuite: ChangeSubscriber {
     func open() {
         guard state.withLock({ $0.subscription == nil }) else { return }
         let subscription = suite.engine.addFollower(self)
-        let initial = suite.own(suite.engine.contents())
+        let initial = suite.engine.contents()
         let isFirst = state.withLock { state in
             guard state.subscription == nil else { return false }
             // A later commit than the one that was read is not overwritten.
@@ -305,9 +305,12 @@ final class BaseSuite: ChangeSubscriber {
     func offer(_ commit: StoreCommit) -> Bool {
         // The layers of the suite itself are not layers of the other one.
         guard !commit.isLayered else { return false }
-        let changes = suite.own(Dictionary(commit.changes.map { ($0.key, $0.new) }) { $1 })
-        state.withLock { $0.values.merge(changes) { $1 } }
-        return !changes.isEmpty
+        state.withLock { state in
+            for change in commit.changes { state.values.updateValue(change.new, forKey: change.key) }
+            for key in commit.keysInObjects { state.values.updateValue(nil, forKey: key) }
+        }
+        guard let group = suite.group else { return !commit.changes.isEmpty }
+        return commit.changes.contains { group.relative($0.key) != nil || group.prefix.hasPrefix($0.key + ".") }
     }
 
     func wake(_ origin: SettingChangeOrigin) { changed(origin) }

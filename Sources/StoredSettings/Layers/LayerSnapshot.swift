@@ -49,7 +49,7 @@ final class LayerSnapshot: Sendable {
             if document.isUnknown {
                 return .unknownManagement(keys.first, in: FilePath(document.source), because: document.problem)
             }
-            if let key = keys.first(where: { document.contents[$0] != nil }) {
+            if let key = keys.first(where: { document.contents.value(forKey: $0) != nil }) {
                 return .managed(key, at: document.location(ofValueForKey: key))
             }
         }
@@ -88,7 +88,7 @@ struct LayerDocument: Sendable {
     /// Returns the value of the first of some keys that has one, and that key.
     func value(for keys: StoredKeys) -> (key: String, value: StoredValue)? {
         for key in keys.all {
-            if let value = contents[key] { return (key, value) }
+            if let value = contents.value(forKey: key) { return (key, value) }
         }
         return nil
     }

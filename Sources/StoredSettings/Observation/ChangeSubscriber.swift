@@ -244,9 +244,11 @@ final class KnownValues: Sendable {
     /// A change that is known already is part of the contents, or newer.
     ///
     /// - Returns: The stored value of the setting.
-    func begin(with contents: [String: StoredValue]) -> StoredValue? {
+    func begin(with contents: [String: StoredValue], of engine: SettingsEngine) -> StoredValue? {
         state.withLock { state in
-            for key in keys.all where state.values[key] == nil { state.values[key] = .some(contents[key]) }
+            for key in keys.all where state.values[key] == nil {
+                state.values[key] = .some(engine.value(ofKey: key, in: contents))
+            }
             state.hasBegun = true
             return value(in: state)
         }

@@ -143,7 +143,7 @@ extension Setting {
             to: engine,
             forKeys: storedKeys.all
         )
-        return (subscription, known.begin(with: engine.contents()))
+        return (subscription, known.begin(with: engine.contents(), of: engine))
     }
 
     /// The value after a change.

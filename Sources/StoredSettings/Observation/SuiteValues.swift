@@ -266,7 +266,8 @@ extension SettingsEngine {
         let version = storeVersion?.version
         let values = keys.reduce(into: [:]) { $0[$1] = value(forKey: $1) }
         if let version, storeVersion?.isCurrent(version) == true { return values }
-        return contents().filter { keys.contains($0.key) }
+        let contents = contents()
+        return keys.reduce(into: [:]) { $0[$1] = self.value(ofKey: $1, in: contents) }
     }
 }
 

@@ -248,6 +248,9 @@ protocol LastGoodObserver: StoreObserver {
 
     /// Saves the values that could not be saved yet, or reports that they are lost.
     func saveAtExit(within limit: Duration)
+
+    /// The keys of the settings of this process.
+    var declaredKeys: DeclaredKeys { get }
 }
 
 extension LastGoodObserver {
@@ -256,6 +259,8 @@ extension LastGoodObserver {
     func examineValues(forCheckpoint isForCheckpoint: Bool) {}
 
     func saveAtExit(within limit: Duration) {}
+
+    var declaredKeys: DeclaredKeys { DeclaredKeys() }
 }
 
 /// The values of the last good copy.

@@ -37,6 +37,8 @@ extension StoreObserver {
 public struct StoreCommit: Sendable, Hashable {
     /// The changes, one per key; none for a commit of this process that has left all values as they were.
     ///
+    /// A change of an object is followed by those of the declared keys in it.
+    ///
     /// In each of them, the old and the new value differ.
     public var changes: [StoreChange]
     /// The process that made the changes.
@@ -47,6 +49,8 @@ public struct StoreCommit: Sendable, Hashable {
     var reassigned: [StoreChange] = []
     /// The keys that may have had other values since the last commit.
     var gap: Gap?
+    /// The keys whose values are in objects, and have no names of their own.
+    var keysInObjects: Set<String> = []
 
     enum Gap: Sendable, Hashable {
         case key(String)
@@ -96,6 +100,13 @@ extension [StoreChange] {
             }
         }
         self = changes.sorted { $0.key < $1.key }
+    }
+
+    /// Returns these changes of names, with the changes of keys whose values may be in objects.
+    func completed(with others: [StoreChange]) -> [StoreChange] {
+        guard !others.isEmpty else { return self }
+        let keys = Set(others.map(\.key))
+        return (filter { !keys.contains($0.key) } + others.filter { $0.old != $0.new }).sorted { $0.key < $1.key }
     }
 }
 

@@ -107,17 +107,21 @@ extension JSONReader {
         }
     }
 
-    /// Finds the value of a member of the outermost object of a settings file.
+    /// Finds the value of a key in a settings file.
     ///
     /// - Returns: The line and the column of the value, from 1; `nil` when there is none, or the bytes are not valid.
-    package static func place(ofMember name: String, in bytes: [UInt8]) -> (line: Int, column: Int)? {
+    package static func place(ofKey key: String, in bytes: [UInt8]) -> (line: Int, column: Int)? {
         do {
-            _ = try readObject(bytes, .settingsFile)
+            let contents = try readObject(bytes, .settingsFile)
             let tokens = JSONTokens(bytes: bytes)
-            let members = try JSONMembers(at: tokens.start, in: tokens).members
-            guard let value = members.first(where: { $0.name == name })?.value else { return nil }
-            let place = bytes.withUnsafeBufferPointer { JSONSyntaxError("", at: value.lowerBound, in: $0) }
-            return (place.line, place.column)
+            var place = tokens.start
+            for name in contents.path(ofKey: key) ?? [key] {
+                let members = try JSONMembers(at: place, in: tokens).members
+                guard let value = members.first(where: { $0.name == name })?.value else { return nil }
+                place = value.lowerBound
+            }
+            let found = bytes.withUnsafeBufferPointer { JSONSyntaxError("", at: place, in: $0) }
+            return (found.line, found.column)
         } catch {
             return nil
         }

@@ -62,6 +62,7 @@ package enum CommandExit {
         .malformedJournal: configuration,
         .newerFormat: configuration,
         .oldKeyIgnored: configuration,
+        .memberIgnored: configuration,
         .conflictingDeclarations: configuration,
         .emptyCatalog: configuration,
         .unknownVariable: configuration,

@@ -160,12 +160,12 @@ package struct CommandSettings: Sendable {
     /// The stored keys of a suite that no setting has, except those of records of migrations, sorted.
     ///
     /// Of several suites with one store, only the first one has them.
-    func undeclaredKeys(of suite: SettingsSuite, in contents: some Collection<String>) -> [String] {
+    func undeclaredKeys(of suite: SettingsSuite, in contents: [String: StoredValue]) -> [String] {
         guard isFirst(suite) else { return [] }
         // Another suite can have the same file.
         let known = Set(catalog.filter { $0.suite.engine === suite.engine }.flatMap(\.base.storedKeys.all))
         let records = suite.engine.recordKeys.withLock(\.self)
-        return contents.filter { !known.contains($0) && !records.contains($0) }.sorted()
+        return contents.separated(by: known).keys.filter { !known.contains($0) && !records.contains($0) }.sorted()
     }
 
     /// The stored keys of a suite with records of migrations, without which the next start would migrate again.

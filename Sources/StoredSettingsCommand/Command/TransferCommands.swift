@@ -40,7 +40,7 @@ extension CommandInvocation {
         let contents = suite.engine.uncheckedContents()
         var exported = ExportedValues(contents: contents)
         for setting in settings.settings(of: suite) {
-            let stored = setting.base.storedKeys.value { contents[$0] }
+            let stored = setting.base.storedKeys.value(contents.value(forKey:))
             let current = has(.allValues) ? setting.base.current : CurrentValue(value: stored)
             guard let value = current.value else { continue }
             if setting.base.isSecret(value) || current.isFromSecretFile, !has(.reveal) {
@@ -49,9 +49,9 @@ extension CommandInvocation {
                 exported.values[setting.key] = value.storedAsJSON
             }
         }
-        let undeclared = settings.undeclaredKeys(of: suite, in: contents.keys)
+        let undeclared = settings.undeclaredKeys(of: suite, in: contents)
         if includesUndeclared {
-            for key in undeclared { exported.values[key] = contents[key]?.storedAsJSON }
+            for key in undeclared { exported.values[key] = contents.value(forKey: key)?.storedAsJSON }
         } else {
             exported.undeclared = undeclared
         }
@@ -110,18 +110,21 @@ extension CommandInvocation {
             throw CommandFailure(CommandExit.data, "\(place): \(error.problem). Nothing is changed. Correct the file.")
         }
         let suites = settings.suites
-        guard suites.count > 1 else { return suites.map { ($0, object.withoutReserved) } }
+        func values(of suite: SettingsSuite, in object: [String: StoredValue]) -> [String: StoredValue] {
+            object.withoutReserved.separated(by: Set(settings.settings(of: suite).flatMap(\.base.storedKeys.all)))
+        }
+        guard suites.count > 1 else { return suites.map { ($0, values(of: $0, in: object)) } }
         let suitesByName = Dictionary(uniqueKeysWithValues: zip(settings.suiteNames, suites))
         return try object.sorted { $0.key < $1.key }
             .map { name, value in
-                guard let suite = suitesByName[name], case .dictionary(let values) = value else {
+                guard let suite = suitesByName[name], case .dictionary(let members) = value else {
                     let names = settings.suiteNames.map { "'\($0)'" }.joined(separator: ", ")
                     throw CommandFailure(
                         CommandExit.data,
                         "\(file): '\(name)' is no object with the values of a suite. Nothing is changed. Use \(names)."
                     )
                 }
-                return (suite, values.withoutReserved)
+                return (suite, values(of: suite, in: members))
             }
     }
 
@@ -157,7 +160,7 @@ extension CommandInvocation {
                     }
                 } catch {
                     var error = SettingsError.wrapping(error, as: .invalidValue)
-                    let place = settings.suites.count == 1 ? JSONReader.place(ofMember: key, in: bytes) : nil
+                    let place = settings.suites.count == 1 ? JSONReader.place(ofKey: key, in: bytes) : nil
                     error.location = SettingsError.Location(file: file, line: place?.line, column: place?.column)
                     error.consequence = "nothing is changed"
                     problems.append(error.message)
@@ -172,7 +175,7 @@ extension CommandInvocation {
     private func removableKeys(
         of suite: SettingsSuite,
         except kept: Set<String>
-    ) -> @Sendable ([String]) -> [String] {
+    ) -> @Sendable ([String: StoredValue]) -> [String] {
         let own = settings.settings(of: suite).filter { !$0.isSecret && !kept.contains($0.key) }
         let declared = own.flatMap(\.base.storedKeys.all)
         guard includesUndeclared else { return { _ in declared } }
@@ -206,14 +209,15 @@ extension SettingsEdits {
     /// - Parameter removed: For each suite, returns the keys to remove, out of the keys that have a value.
     /// - Throws: The error of a transaction.
     fileprivate func replace(
-        removing removed: [(suite: SettingsSuite, keys: @Sendable ([String]) -> [String])]
+        removing removed: [(suite: SettingsSuite, keys: @Sendable ([String: StoredValue]) -> [String])]
     ) async throws {
         try await eachGroup { group in
             try group.checkUnmanaged()
             // Each suite has been, or is, asked about its own keys.
             try group.suite.transaction(isManaging: true) { transaction in
                 for (suite, keys) in removed where suite.engine === group.suite.engine {
-                    let stored = keys(transaction.keys).filter { transaction[storedValueFor: $0] != nil }
+                    let contents = transaction.keys.reduce(into: [:]) { $0[$1] = transaction[storedValueFor: $1] }
+                    let stored = keys(contents).filter { transaction[storedValueFor: $0] != nil }
                     try suite.checkUnmanaged(stored)
                     for key in stored { try transaction.setStoredValue(nil, forKey: key) }
                 }

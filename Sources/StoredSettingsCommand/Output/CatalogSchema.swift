@@ -22,10 +22,12 @@ extension SettingsCatalog {
         for key in settings.first?.suite.engine.recordKeys.withLock(\.self) ?? [] {
             properties[key] = ["type": "array", "items": ["type": "string"]]
         }
+        var schemas: [String: StoredValue] = [:]
         for setting in settings {
-            for old in setting.traits.oldKeys { properties[old] = .dictionary(setting.oldSchema) }
+            for old in setting.traits.oldKeys { schemas[old] = .dictionary(setting.oldSchema) }
         }
-        for setting in settings { properties[setting.key] = .dictionary(setting.schema) }
+        for setting in settings { schemas[setting.key] = .dictionary(setting.schema) }
+        properties.merge(schemas.withObjects) { $1 }
         var schema: [String: StoredValue] = [
             "$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
             "properties": .dictionary(properties), "additionalProperties": false,
@@ -102,6 +104,20 @@ extension CaseIterable where Self: Encodable {
 }
 
 extension [String: StoredValue] {
+    /// These schemas of keys, with those of the objects in which the values of keys with periods may be.
+    fileprivate var withObjects: Self {
+        var objects: [String: Self] = [:]
+        for (key, schema) in self {
+            for (object, member) in key.divisions where self[object] == nil {
+                objects[object, default: [:]][member] = schema
+            }
+        }
+        let schemas = objects.mapValues { members -> StoredValue in
+            ["type": "object", "properties": .dictionary(members.withObjects), "additionalProperties": false]
+        }
+        return merging(schemas) { own, _ in own }
+    }
+
     /// The schema with the limits of numbers.
     fileprivate func limited(by limits: RangeLimits<StoredValue>) -> [String: StoredValue] {
         // Only the alternative of a number has limits.

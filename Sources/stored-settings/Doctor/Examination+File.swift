@@ -253,7 +253,9 @@ extension Examination {
     ///
     /// That is not a finding: another version of the program may accept these values.
     private mutating func noteUnusableValues(in copy: SettingsFileText, _ current: [String: StoredValue]?) {
-        let keys = copy.unusableKeys.filter { key in current.map { $0[key] == copy.contents[key] } ?? true }
+        let keys = copy.unusableKeys.filter { key in
+            current.map { $0.value(forKey: key) == copy.contents.value(forKey: key) } ?? true
+        }
         guard !keys.isEmpty else { return }
         let names = keys.map { "'\($0)'" }.joined(separator: ", ")
         note("unusable values", "\(names): a program could not use them; the last good copy has the last good ones")

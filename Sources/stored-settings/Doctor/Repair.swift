@@ -112,7 +112,7 @@ struct Repair {
         try place.suite.transaction { transaction in
             guard let copy else { return [] }
             // A value that was changed later remains.
-            let keys = copy.unusableKeys.filter { transaction[storedValueFor: $0] == copy.contents[$0] }
+            let keys = copy.unusableKeys.filter { transaction[storedValueFor: $0] == copy.contents.value(forKey: $0) }
             for key in keys { try transaction.setStoredValue(copy.lastGood[key] ?? nil, forKey: key) }
             return keys
         }

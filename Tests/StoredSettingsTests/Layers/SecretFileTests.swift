@@ -396,7 +396,7 @@ struct TakenVariableTests {
             try "\(directory)/log".writeLayer("text")
             let suite = suite(["ACME_LOG_FILE": "\(directory)/log"])
             let log = Setting("log", default: 1, suite: suite)
-            let catalog = SettingsCatalog(log, Setting("log.file", default: "none", suite: suite))
+            let catalog = SettingsCatalog(log, Setting("logFile", default: "none", suite: suite))
             #expect(catalog.findProblems().errors.isEmpty)
             #expect(catalog.findProblems().warnings.map(\.key) == ["log"])
             try catalog.validate()

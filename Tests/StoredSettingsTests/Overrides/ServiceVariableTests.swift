@@ -45,9 +45,9 @@ struct ServiceVariableTests {
         @DefaultStorage(key: "port") var port = 1
         @DefaultStorage(key: "service.host") var host = "none"
         @DefaultStorage(key: "service.port") var servicePort = 2
-        @DefaultStorage(key: "service.port.http") var namedPort = 3
+        @DefaultStorage(key: "service.portHttp") var namedPort = 3
         @DefaultStorage(key: "db.service.host") var database = "none"
-        @DefaultStorage(key: "port.80.tcp.addr") var address = "none"
+        @DefaultStorage(key: "port-80.tcpAddr") var address = "none"
     }
 
     private func makeCatalog(_ variables: [String: String], files: Bool = false) -> (Server, SettingsCatalog) {

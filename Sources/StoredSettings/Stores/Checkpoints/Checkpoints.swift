@@ -278,7 +278,7 @@ struct Checkpointer {
         prepareForSets()
         let retains = { [observer] (key: String) in
             // It may have had another value in between.
-            !plan.changed.contains(key) && observer?.uses(plan.contents[key], forKey: key) != true
+            !plan.changed.contains(key) && observer?.uses(plan.contents.value(forKey: key), forKey: key) != true
         }
         let draft = try file.draft(plan.contents, lastGood: plan.lastGood, retains: retains, replacing: plan.base) {
             // The draft may need the space of the copy. A new one is written as soon as the file is in place.

@@ -223,7 +223,7 @@ extension SettingsFile {
             guard try system.contents(of: handle, in: 0..<start.count) == start else { return known }
             let copy = try read(handle, .strict)
             let retained = copy.lastGood.filter { key, _ in
-                copy.contents[key] == contents[key] && retains(key)
+                copy.contents.value(forKey: key) == contents.value(forKey: key) && retains(key)
             }
             return retained.merging(known) { $1 }
         } catch {

@@ -118,7 +118,7 @@ extension FileStore {
     var sharedVersion: StoreVersion? { storeVersion }
 
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
-        withCurrentState { body($0.contents[key]) }
+        withCurrentState { body($0.contents.value(forKey: key)) }
     }
 
     func contents() -> [String: StoredValue] {
@@ -131,7 +131,11 @@ extension FileStore {
 
     func location(ofValueForKey key: String) -> SettingsError.Location? {
         // The value of a record is not in the file yet.
-        guard peek({ $0.settings.failure == nil && $0.journal.journaled[key] == nil }) else { return nil }
+        let isRead = peek { state in
+            state.settings.failure == nil && state.journal.journaled[key] == nil
+                && key.divisions.allSatisfy { state.journal.journaled[$0.object] == nil }
+        }
+        guard isRead else { return nil }
         do {
             return try file.location(ofValueForKey: key)
         } catch {
@@ -202,6 +206,11 @@ extension FileStore {
         try withEffects { effects in
             // A failure that no longer exists must not make this change fail.
             if !isBlind, peek({ $0.settings.failure?.isUnknown == true }) { storeVersion.mustLook() }
+            let declaredKeys = peek { $0.declaredKeys }
+            // A set in an object stores the other members again, which may have been edited.
+            if peek({ state in declaredKeys.hasObject { state.contents[$0] } }) {
+                reloadIfDue(lookingAtFile: true, &effects)
+            }
             var changed: Journal?
             let begin = WaitLimit.begin
             let result = try withWriter { failure in
@@ -212,7 +221,11 @@ extension FileStore {
                 defer { journal.unlock() }
                 let (contents, version, unknown) = peek { ($0.contents, $0.version, $0.unknownContents) }
                 if let unknown, !isBlind { throw unknown }
-                var transaction = StoreTransaction(base: consume contents)
+                // A change that does not depend on the contents must not depend on outdated objects either.
+                var transaction = StoreTransaction(
+                    base: consume contents,
+                    declaredKeys: unknown == nil ? declaredKeys : nil
+                )
                 let result = try body(&transaction)
                 // A value that equals the one in memory may differ from the stored one.
                 let isKnown =
@@ -422,10 +435,14 @@ extension FileStore {
     }
 
     func copiedValues() -> CopiedValues? {
-        let newer = peek { Set($0.journal.journaled.keys) }
+        let (names, declaredKeys) = peek { ($0.journal.journaled.keys, $0.declaredKeys) }
+        let newer = Set(names).union(declaredKeys.keys(in: names))
         return lastGoodCopy.withLock { known in
             known = file.readLastGood(known: known)
-            return known.map { CopiedValues(contents: $0.contents, lastGood: $0.lastGood, newer: newer) }
+            guard let known else { return nil }
+            var contents = known.contents
+            for key in declaredKeys.inObjects where contents[key] == nil { contents[key] = contents.value(forKey: key) }
+            return CopiedValues(contents: contents, lastGood: known.lastGood, newer: newer)
         }
     }
 }
@@ -583,6 +600,10 @@ extension FileStore {
             return .notPossible
         }
         let old = state.contents[key]
+        // A change of an object, or of a value in one, needs a transaction.
+        guard !state.mayBeInObject(key),
+            old?.isDictionary != true && value?.isDictionary != true || state.declaredKeys.keys(in: [key]).isEmpty
+        else { return .notPossible }
         // The value may be the one before an edit, over which this set takes precedence.
         guard old != value else { return state.isFileUnchanged ? .unchanged : .notPossible }
         JournalRecord.complete(record, epoch: state.journal.position.epoch, salt: state.journal.salt)

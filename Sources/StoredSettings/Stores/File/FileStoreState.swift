@@ -75,7 +75,7 @@ struct FileStoreState: ~Copyable {
 
     /// The values that the settings of an observer use instead of the stored ones, by key.
     func replacements(of observer: (any LastGoodObserver)?) -> [String: StoredValue?] {
-        let current = observer?.replacements.filter { contents[$0.key] == $0.stored } ?? []
+        let current = observer?.replacements.filter { contents.value(forKey: $0.key) == $0.stored } ?? []
         return Dictionary(current.map { ($0.key, $0.used) }) { $1 }
     }
 
@@ -127,6 +127,7 @@ extension FileStoreState {
         let reassigned = origin == .external ? changes.filter { $0.old == $0.new } : []
         let changes = changes.allSatisfy { $0.old != $0.new } ? changes : changes.filter { $0.old != $0.new }
         guard !changes.isEmpty || !reassigned.isEmpty || origin == .local || (gap != nil && isOpened) else { return }
+        let others = keysInObjects(of: changes).map { ($0, self.contents.value(forKey: $0)) }
         if let contents {
             self.contents = StoreContents(contents)
         } else {
@@ -135,11 +136,26 @@ extension FileStoreState {
         if !changes.isEmpty { version &+= 1 }
         if let observer {
             effects.observers.append(observer)
-            var commit = StoreCommit(changes: changes, origin: origin)
+            let keyed = others.map { StoreChange(key: $0, old: $1, new: self.contents.value(forKey: $0)) }
+            var commit = StoreCommit(changes: changes.completed(with: keyed), origin: origin)
             (commit.gap, commit.reassigned) = (gap, reassigned)
+            commit.keysInObjects = Set(others.map(\.0).filter { self.contents[$0] == nil })
             effects.deliveries.append(observer.record(commit))
         }
     }
+
+    /// The declared keys whose values may be in objects that change, and the keys that change and may have other values in objects.
+    private func keysInObjects(of changes: [StoreChange]) -> Set<String> {
+        let objects = changes.filter { $0.old?.isDictionary == true || $0.new?.isDictionary == true }.map(\.key)
+        let names = changes.map(\.key).filter { mayBeInObject($0) }
+        return Set(names).union(objects.isEmpty ? [] : declaredKeys.keys(in: objects))
+    }
+
+    /// Whether there is an object in which the value of a key may be.
+    func mayBeInObject(_ key: String) -> Bool { key.divisions.contains { contents[$0.object]?.isDictionary == true } }
+
+    /// The keys of the settings that this process has declared.
+    var declaredKeys: DeclaredKeys { (observer as? any LastGoodObserver)?.declaredKeys ?? DeclaredKeys() }
 
     /// Makes the record of a single set visible, without notifying the observer.
     mutating func apply(_ value: StoredValue?, forKey key: String, over old: StoredValue?, end: UInt32) {

@@ -165,7 +165,7 @@ package struct SettingsFile: Sendable {
     func location(ofValueForKey key: String) throws -> SettingsError.Location? {
         guard let handle = try openFile() else { return nil }
         let bytes = try system.contents(of: handle, limit: Self.longestFile)
-        return JSONReader.place(ofMember: key, in: bytes)
+        return JSONReader.place(ofKey: key, in: bytes)
             .map { SettingsError.Location(file: path.description, line: $0.line, column: $0.column) }
     }
 

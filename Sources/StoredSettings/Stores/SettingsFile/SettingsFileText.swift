@@ -28,7 +28,7 @@ package struct SettingsFileText {
     }
 
     /// The keys of a last good copy whose stored values a program could not use, sorted.
-    package var unusableKeys: [String] { lastGood.keys.filter { contents[$0] != nil }.sorted() }
+    package var unusableKeys: [String] { lastGood.keys.filter { contents.value(forKey: $0) != nil }.sorted() }
 
     /// Whether the text is a last good copy as this library writes it.
     package var isCopy: Bool {
