@@ -51,6 +51,13 @@ public struct AnySetting: Sendable {
     /// The setting's flags or variables in a source.
     package func names(in source: LayerSource) -> OverrideNames { base.names(in: source) }
 
+    /// The members of a structure, and the members of these, such as `limits.burst`; empty for another type.
+    ///
+    /// They are the members of the default. Each has a flag and a variable of its own, and a key: `catalog["limits.burst"]`.
+    public var members: [AnySetting] {
+        base.memberNames.compactMap { member(String($0.dropFirst(key.count + 1))) }
+    }
+
     /// The member of a structure with some names, joined by periods; `nil` if there is none.
     package func member(_ name: String) -> AnySetting? {
         base.member(name).map { AnySetting($0, declaration: declaration) }

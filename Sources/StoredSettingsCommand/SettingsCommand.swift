@@ -106,6 +106,25 @@ public struct SettingsCommand: Sendable {
         }
     }
 
+    /// Returns the words to which a word can be completed, for a program with a completion of its own.
+    ///
+    /// ```swift
+    /// let command = SettingsCommand(SettingsCatalog(ToolSettings()))
+    /// print(command.completions(of: "val", after: []))     // ["validate"]
+    /// ```
+    ///
+    /// They are those of the completion scripts: subcommands, options, keys, and the values of enums and Booleans. The names of
+    /// files are not among them. Nothing is read from a store.
+    ///
+    /// - Parameters:
+    ///   - word: The beginning of the word.
+    ///   - arguments: The arguments between the name of the command and the word.
+    /// - Returns: The words, in the order of the help and of the catalog.
+    public func completions(of word: String, after arguments: [String]) -> [String] {
+        CompletionWords(program, settings).words(after: arguments, isOption: word.hasPrefix("-"))
+            .filter { $0.hasPrefix(word) }
+    }
+
     /// Runs the subcommand that the process's arguments name, if the first argument is the name of this command.
     ///
     /// - Parameters:

@@ -68,10 +68,12 @@ struct SettingMember<Value: Sendable>: CatalogSetting {
 extension Setting {
     /// Returns the member with some names, joined by periods; `nil` if the value and the default have no such member.
     package func member(_ name: String) -> (any CatalogSetting)? {
+        let isNamed = { (path: [String]) in path.joined(separator: ".") == name }
+        if let path = box.memberPaths.first(where: isNamed) { return SettingMember(setting: self, path: path) }
+        guard !box.key.metadata.traits.isWhole else { return nil }
         // The value in use can have a structure where the default has none.
         let used = box.encoded(box.value).flatMap { StructureShape(of: $0, box.conversion.parts) }
-        let paths = box.memberPaths + (box.key.metadata.traits.isWhole ? [] : used?.memberPaths ?? [])
-        return paths.first { $0.joined(separator: ".") == name }.map { SettingMember(setting: self, path: $0) }
+        return used?.memberPaths.first(where: isNamed).map { SettingMember(setting: self, path: $0) }
     }
 
     package var memberNames: [String] {

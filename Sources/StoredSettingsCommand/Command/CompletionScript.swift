@@ -66,6 +66,19 @@ struct CompletionWords {
         }
     }
 
+    /// Returns the words that can follow some arguments.
+    func words(after arguments: [String], isOption: Bool) -> [String] {
+        guard let name = arguments.first else { return commands }
+        guard let command = program.commands.first(where: { $0.name == name }) else { return [] }
+        if isOption { return command.allOptions.map(\.name) }
+        return switch command.operands {
+        case .key where arguments.count > 1, .file: []
+        case .values where arguments.count > 1: values.first { $0.key == arguments[1] }?.values ?? []
+        case .key, .keys, .someKeys, .values: keys
+        case .none, .shell, .command: words(after: command) ?? []
+        }
+    }
+
     /// A string as one word of a shell.
     static func quoted(_ text: String) -> String {
         "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#) + "'"

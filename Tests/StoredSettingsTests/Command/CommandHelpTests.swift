@@ -76,6 +76,19 @@ struct CommandHelpTests {
     }
 
     @Test(
+        "the words that can follow some arguments are those of the completion scripts",
+        arguments: [
+            ("sa", [], ["sample"]), ("p", ["set"], ["port"]), ("", ["set", "level"], ["debug", "info"]),
+            ("t", ["set", "verbose"], ["true"]), ("", ["set", "port"], []), ("ra", ["explain", "port"], ["ratio"]),
+            ("", ["get", "port"], []), ("--j", ["list"], ["--json"]), ("z", ["completion"], ["zsh"]),
+            ("exp", ["help"], ["explain", "export"]), ("", ["import"], []), ("", ["nothing"], []),
+        ] as [(String, [String], [String])]
+    )
+    func completions(word: String, arguments: [String], expected: [String]) {
+        #expect(SettingsCommand(CommandHarness().catalog).completions(of: word, after: arguments) == expected)
+    }
+
+    @Test(
         "the width of a string is that of its characters on a terminal",
         arguments: [
             ("abc", 3), ("日本", 4), ("e\u{301}", 1), ("é", 1), ("👩‍👩‍👧", 2), ("••••", 4), ("", 0), ("ｶ", 1), ("Ａ", 2),

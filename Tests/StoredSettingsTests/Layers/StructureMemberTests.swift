@@ -56,6 +56,8 @@ struct StructureMemberTests {
         #expect(catalog["rateLimit.perSecond"]?.layer == .store)
         #expect(catalog["server.limits.burst"]?.environmentVariable == "ACME_SERVER__LIMITS__BURST")
         #expect(catalog["server.limits.burst"]?.flag == "server.limits.burst")
+        let flags = catalog.flatMap(\.members).compactMap(\.flag)
+        #expect(flags.contains("rate-limit.burst") && flags.contains("server.limits.burst"), "\(flags)")
         #expect(catalog.findProblems().errors.isEmpty && catalog.findProblems().warnings.isEmpty)
         #expect(reporter.errors.isEmpty)
     }
