@@ -14,7 +14,11 @@
 /// They cost nothing when the setting is read.
 public struct SettingTraits: Sendable, Hashable, ExpressibleByArrayLiteral {
     /// Whether the value is secret: no text that the library makes for people contains it.
-    public private(set) var isSecret = false
+    ///
+    /// That of a structure with secret members is, too; the other members are not.
+    public var isSecret: Bool { isWholeSecret || members.contains(where: \.isSecret) }
+    /// Whether all of the value is secret.
+    private(set) var isWholeSecret = false
     /// Whether a change takes effect only when the program is started again.
     package private(set) var requiresRestart = false
     /// Whether a structure is one value, which takes no member from another source.
@@ -28,6 +32,7 @@ public struct SettingTraits: Sendable, Hashable, ExpressibleByArrayLiteral {
         var deprecation: String?
         var flag: String?
         var environmentVariable: String?
+        var members: [Member] = []
     }
 
     /// One reference, so that a declaration copies no strings.
@@ -42,7 +47,7 @@ public struct SettingTraits: Sendable, Hashable, ExpressibleByArrayLiteral {
     /// Creates the traits of all elements; of two names of one kind, the last is used.
     public init(arrayLiteral elements: SettingTraits...) {
         for element in elements {
-            isSecret = isSecret || element.isSecret
+            isWholeSecret = isWholeSecret || element.isWholeSecret
             requiresRestart = requiresRestart || element.requiresRestart
             isWhole = isWhole || element.isWhole
             guard let new = element.names else { continue }
@@ -51,7 +56,8 @@ public struct SettingTraits: Sendable, Hashable, ExpressibleByArrayLiteral {
                 oldKeys: known.oldKeys + new.oldKeys,
                 deprecation: new.deprecation ?? known.deprecation,
                 flag: new.flag ?? known.flag,
-                environmentVariable: new.environmentVariable ?? known.environmentVariable
+                environmentVariable: new.environmentVariable ?? known.environmentVariable,
+                members: known.members + new.members
             )
             shared = .names(all)
         }
@@ -88,6 +94,9 @@ public struct SettingTraits: Sendable, Hashable, ExpressibleByArrayLiteral {
     /// The name of the environment variable; `nil` for the one that is derived from the key.
     package var environmentVariable: String? { names?.environmentVariable }
 
+    /// What is declared about members of a structure.
+    package var members: [Member] { names?.members ?? [] }
+
     /// The text in place of a secret value.
     package static let redactedText = "••••"
 }
@@ -96,7 +105,7 @@ extension SettingTraits {
     /// The value is secret: explanations and catalogs show `••••` instead.
     public static var secret: SettingTraits {
         var traits: SettingTraits = []
-        traits.isSecret = true
+        traits.isWholeSecret = true
         return traits
     }
 
@@ -158,6 +167,122 @@ extension SettingTraits {
     /// - Returns: The trait.
     public static func environment(_ name: String) -> SettingTraits {
         SettingTraits(Names(environmentVariable: name))
+    }
+}
+
+extension SettingTraits {
+    /// What is declared about a member of a structure, beyond its type and its default.
+    public struct Member: Sendable, Hashable {
+        /// The names that lead to the member, joined by periods.
+        let name: String
+        package let help: SettingHelp
+        package let isSecret: Bool
+        let oldNames: [String]
+        /// Throws if a stored value of the member is not valid; `nil` where every value is.
+        let check: (@Sendable (StoredValue) throws -> Void)?
+        package let valid: ValidDescription?
+
+        /// Describes a member.
+        ///
+        /// - Parameters:
+        ///   - name: The name with which it is stored; of a member of a member, both names: `pool.size`.
+        ///   - help: What the member is for.
+        ///   - isSecret: Whether no text for people contains the value.
+        ///   - oldNames: The names that the member had before, newest first, which are read while it has none under its own.
+        public init(_ name: String, help: SettingHelp = "", isSecret: Bool = false, renamedFrom oldNames: String...) {
+            (self.name, self.help, self.isSecret, self.oldNames) = (name, help, isSecret, oldNames)
+            (check, valid) = (nil, nil)
+        }
+
+        /// Describes a member and its valid values.
+        ///
+        /// Other values are neither stored nor returned.
+        ///
+        /// - Parameters:
+        ///   - name: The name with which it is stored; of a member of a member, both names: `pool.size`.
+        ///   - valid: The valid values, apart from null. They have the type of the member.
+        ///   - help: What the member is for.
+        ///   - isSecret: Whether no text for people contains the value.
+        ///   - oldNames: The names that the member had before, newest first, which are read while it has none under its own.
+        public init<Value: StoredValueConvertible>(
+            _ name: String,
+            in valid: any ValidValues<Value> & Sendable,
+            help: SettingHelp = "",
+            isSecret: Bool = false,
+            renamedFrom oldNames: String...
+        ) {
+            (self.name, self.help, self.isSecret, self.oldNames) = (name, help, isSecret, oldNames)
+            let description = ValidDescription(valid, SettingConversion<Value>.convertible())
+            self.valid = description
+            check = { stored in
+                guard valid.contains(try Value(storedValue: stored)) else { throw description.error }
+            }
+        }
+
+        var path: [String] { name.split(separator: ".").map(String.init) }
+
+        /// Returns whether both declare the same.
+        public static func == (left: Member, right: Member) -> Bool {
+            left.name == right.name && left.help == right.help && left.isSecret == right.isSecret
+                && left.oldNames == right.oldNames && left.valid?.text == right.valid?.text
+        }
+
+        /// Hashes the name.
+        public func hash(into hasher: inout Hasher) { hasher.combine(name) }
+    }
+
+    /// Members of a structure have help, valid values, secrets or old names of their own.
+    ///
+    /// ```swift
+    /// @DefaultStorage(key: "limits", traits: .members(.init("burst", in: 1...100, help: "Requests at once."))) var limits = Limits()
+    /// ```
+    ///
+    /// A value that is not valid counts as one that the type of the member rejects: it is reported with its place, and the member of the
+    /// next source is used.
+    ///
+    /// - Parameter members: The members.
+    /// - Returns: The trait.
+    public static func members(_ members: Member...) -> SettingTraits {
+        SettingTraits(Names(members: members))
+    }
+}
+
+extension [SettingTraits.Member] {
+    /// Throws ``SettingsError`` if a member of a stored structure is not valid.
+    func check(_ stored: StoredValue) throws {
+        for member in self {
+            guard let check = member.check, let part = stored.part(at: member.path), part != .null else { continue }
+            do {
+                try check(part)
+            } catch {
+                var error = SettingsError.wrapping(error, as: .validationFailed)
+                error.path = member.path.map(SettingsError.PathComponent.key)
+                throw error
+            }
+        }
+    }
+
+    /// Returns a stored structure with the present names of its members.
+    func renamed(in stored: StoredValue) -> StoredValue {
+        reduce(stored) { stored, member in
+            guard !member.oldNames.isEmpty, stored.part(at: member.path) == nil else { return stored }
+            let outer = [String](member.path.dropLast())
+            for old in member.oldNames {
+                guard let value = stored.part(at: outer + [old]), let rest = stored.removing((outer + [old])[...])
+                else { continue }
+                return value.nested(at: member.path)
+                    .merged(over: rest, Set((0..<member.path.count).map { [String](member.path.prefix($0)) }))
+            }
+            return stored
+        }
+    }
+
+    /// What is declared about the member with some names.
+    func member(at path: [String]) -> SettingTraits.Member? { first { $0.path == path } }
+
+    /// Whether a member, a member of it, or a structure around it is secret.
+    func isSecret(at path: [String]) -> Bool {
+        contains { $0.isSecret && ($0.path.starts(with: path) || path.starts(with: $0.path)) }
     }
 }
 

@@ -177,7 +177,8 @@ extension SettingsTransaction {
     /// - Throws: ``SettingsError`` if the setting does not accept the value without it.
     mutating func remove<Value>(_ path: [String], of setting: Setting<Value>) throws {
         try check(setting)
-        guard let rest = setting.box.key.storedKeys.value(usedValue)?.removing(path[...]) else { return }
+        let stored = setting.box.key.storedKeys.value(usedValue).map(setting.box.presentForm)
+        guard let rest = stored?.removing(path[...]) else { return }
         guard rest != [:] else { return try store(nil, for: setting) }
         _ = try value(ofStored: rest, setting)
         try store(rest, for: setting)

@@ -46,7 +46,9 @@ extension Setting: CatalogSetting {
     func converted(_ text: String, memberAt path: [String]) throws -> ConvertedText {
         // It also stands for a value from a secret file, whose setting need not be secret.
         guard text != SettingTraits.redactedText else { throw refusal(SettingsError.placeholder) }
-        return try converted("use \(box.validForm())") { try box.decoded([text], memberAt: path, over: $0) }
+        return try converted("use \(box.validForm(memberAt: path))") {
+            try box.decoded([text], memberAt: path, over: $0)
+        }
     }
 
     package func converted(_ given: StoredValue) throws -> ConvertedText {

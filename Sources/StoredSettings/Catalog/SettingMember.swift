@@ -9,18 +9,19 @@ struct SettingMember<Value: Sendable>: CatalogSetting {
 
     var key: String { ([setting.key] + path).joined(separator: ".") }
     var suite: SettingsSuite { setting.suite }
+    private var traits: SettingTraits.Member? { setting.metadata.traits.members.member(at: path) }
     var metadata: SettingMetadata {
-        SettingMetadata(help: "", traits: setting.metadata.traits.isSecret ? .secret : [])
+        SettingMetadata(help: traits?.help ?? "", traits: setting.isSecret(at: path) ? .secret : [])
     }
     var storedKeys: StoredKeys { setting.storedKeys }
-    var isSecret: Bool { setting.isSecret }
-    func isSecret(_ stored: StoredValue?) -> Bool { setting.isSecret }
+    var isSecret: Bool { setting.isSecret(at: path) }
+    func isSecret(_ stored: StoredValue?) -> Bool { isSecret }
     var typeName: String { defaultStoredValue.map { "\($0.kind)" } ?? "value" }
     var valueType: Any.Type { StoredValue.self }
     var schemaType: Any.Type? { nil }
-    var valid: ValidDescription? { nil }
-    var choices: [String]? { nil }
-    var isSet: Bool { setting.box.storedValue?.part(at: path) != nil }
+    var valid: ValidDescription? { traits?.valid }
+    var choices: [String]? { valid?.choiceTexts }
+    var isSet: Bool { setting.box.storedValue.flatMap { setting.box.presentForm(of: $0).part(at: path) } != nil }
     var defaultStoredValue: StoredValue? { setting.defaultStoredValue?.part(at: path) }
 
     var current: CurrentValue {
@@ -85,15 +86,26 @@ extension Setting {
         return box.memberPaths.compactMap(names.member)
     }
 
+    /// Whether no text for people may contain a member.
+    fileprivate func isSecret(at path: [String]) -> Bool {
+        let traits = metadata.traits
+        // Only the traits of members make the structure secret: those of the others do not.
+        guard traits.isSecret, !traits.isWholeSecret else { return isSecret }
+        let types =
+            box.shape?.parts.types.filter { $0.key.starts(with: path) || path.starts(with: $0.key) }.flatMap(\.value)
+            ?? []
+        return traits.members.isSecret(at: path) || types.contains { $0 is any SecretType.Type }
+    }
+
     /// What removes a member from the stored structure.
     fileprivate func removal(ofMemberAt path: [String]) -> ConvertedText {
-        let rest = box.storedValue.flatMap { $0.removing(path[...]) }
+        let rest = box.storedValue.flatMap { box.presentForm(of: $0).removing(path[...]) }
         let isLast = rest == [:]
         return ConvertedText(isLast ? nil : rest) { try $0.remove(path, of: self) }
     }
 
     package var members: [MemberDescription] {
-        box.shape.map { MemberDescription.all(in: $0.form, $0.parts, at: []) } ?? []
+        box.shape.map { MemberDescription.all(in: $0.form, $0.parts, metadata.traits.members, at: []) } ?? []
     }
 }
 
@@ -105,12 +117,15 @@ package struct MemberDescription: Sendable {
     package let isNullable: Bool
     /// The stored form of the default.
     package let defaultValue: StoredValue
+    /// What is declared about it.
+    package let traits: SettingTraits.Member?
     /// The members of a member that is a structure itself.
     package let members: [MemberDescription]
 
     fileprivate static func all(
         in form: StoredValue,
         _ parts: DecodingTrace.Parts,
+        _ traits: [SettingTraits.Member],
         at path: [String]
     ) -> [MemberDescription] {
         guard parts.structures.contains(path), case .dictionary(let members) = form else { return [] }
@@ -126,7 +141,8 @@ package struct MemberDescription: Sendable {
                     type: types.count == 1 ? types[0] : nil,
                     isNullable: optional != nil || parts.nullable.contains(place),
                     defaultValue: value,
-                    members: all(in: value, parts, at: place)
+                    traits: traits.member(at: place),
+                    members: all(in: value, parts, traits, at: place)
                 )
             }
     }

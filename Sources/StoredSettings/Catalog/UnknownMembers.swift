@@ -10,7 +10,7 @@ extension Setting {
         in stored: StoredValue,
         at place: () -> SettingsError.Location?
     ) -> [SettingsError] {
-        let search = MemberSearch(of: stored) { stored in
+        let search = MemberSearch(of: box.presentForm(of: stored)) { stored in
             do {
                 return try box.conversion.encode(box.convert(stored) { defaultValue })
             } catch {

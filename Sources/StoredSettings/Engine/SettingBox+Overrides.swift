@@ -73,11 +73,11 @@ extension SettingBox {
                 let text = last.text ?? (last.isNegated ? "false" : "true")
                 return try self.decoded(last.text == nil ? [text] : found.map(\.text), memberAt: path, over: makeLower)
             }
-            return reading(from: last.flag, .commandLine, read) { problem($0, last.flag, .commandLine) }
+            return reading(from: last.flag, .commandLine, read) { problem($0, last.flag, .commandLine, memberAt: path) }
         case .environment(let variables, _, _):
             guard let text = variables.map({ $0[name] }) ?? SystemCalls.environmentVariable(name) else { return nil }
             let read = { try self.decoded([text], memberAt: path, over: makeLower) }
-            return reading(from: name, .environment, read) { problem($0, name, .environment) }
+            return reading(from: name, .environment, read) { problem($0, name, .environment, memberAt: path) }
         default:
             return nil
         }
@@ -116,8 +116,13 @@ extension SettingBox {
         )
     }
 
-    private func problem(_ error: any Error, _ source: String, _ layer: SettingsLayer) -> SettingsError {
-        unusable(shown(error, as: .invalidValue), from: source, layer)
+    private func problem(
+        _ error: any Error,
+        _ source: String,
+        _ layer: SettingsLayer,
+        memberAt path: [String] = []
+    ) -> SettingsError {
+        unusable(shown(error, as: .invalidValue), from: source, layer, validForm(memberAt: path))
     }
 }
 
@@ -199,7 +204,7 @@ extension SettingBox {
         if let found = try firstDecodedList([last], at: path, &failures, over: makeLower) { return found }
         // An empty string has no parts. Its first interpretation is the string itself, and that error says that it is empty.
         if last.isEmpty, let first = failures.first { throw first.ofEmptyText }
-        throw SettingsError.mostSpecific(of: failures)
+        throw SettingsError.mostSpecific(of: failures, beneath: path.count)
     }
 
     private func firstDecodedList(
@@ -309,6 +314,7 @@ extension SettingBox {
         _ cause: SettingsError,
         from source: String,
         _ layer: SettingsLayer,
+        _ form: @autoclosure () -> String? = nil,
         omission: String? = nil
     ) -> SettingsError {
         let (verb, usualOmission) =
@@ -320,7 +326,7 @@ extension SettingBox {
         // The remedy of a value outside a range is to assign another one.
         let correction =
             cause.remedy.isEmpty
-            ? "\(verb) \(validForm())"
+            ? "\(verb) \(form() ?? validForm())"
             : cause.remedy.replacing("assign a value", with: "\(verb) a value", maxReplacements: 1)
         var error = cause
         error.fact = "\(source) cannot be used: \(cause.fact)"
@@ -337,7 +343,14 @@ extension SettingBox {
     }
 
     /// A description of the valid overrides of this setting, or of its valid values in a file of JSON.
-    func validForm(inJSON: Bool = false) -> String {
+    func validForm(memberAt path: [String] = [], inJSON: Bool = false) -> String {
+        if !path.isEmpty, let shape {
+            let valid = key.metadata.traits.members.member(at: path)?.valid
+            if let choices = valid?.choiceTexts { return "one of \(choices.joined(separator: ", "))" }
+            let types = shape.parts.types[path] ?? []
+            let form = ValidForm(of: types.count == 1 ? types[0] : nil, example: shape.form.part(at: path))
+            return form.text(in: valid?.rangePhrase, isDictionary: false, inJSON: inJSON)
+        }
         if let choices { return "one of \(choices.joined(separator: ", "))" }
         let form = ValidForm(of: conversion.isOwn ? Value.self : nil, example: encoded(key.defaultValue))
         let isDictionary = Mirror(reflecting: key.defaultValue).displayStyle == .dictionary
@@ -349,10 +362,10 @@ extension SettingsError {
     /// Returns the most helpful error of several failed attempts.
     ///
     /// An out-of-range error is more specific than a type mismatch, and an error with a path is more specific than one
-    /// without.
-    fileprivate static func mostSpecific(of failures: [SettingsError]) -> SettingsError {
+    /// without. The path of every error may begin with that of a member.
+    fileprivate static func mostSpecific(of failures: [SettingsError], beneath depth: Int) -> SettingsError {
         failures.first { $0.code != .typeMismatch }
-            ?? failures.last { !$0.path.isEmpty }
+            ?? failures.last { $0.path.count > depth }
             ?? failures.first
             ?? .invalidValue("the value is empty")
     }

@@ -91,7 +91,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         mayHaveIgnoredValue = key.storedKeys.all.count > 1 || !key.name.divisions.isEmpty
         startValue = key.metadata.traits.requiresRestart ? suite.engine.startValue(forKey: key.name) : nil
         let marks = ([health] + oldHealths).map(\.secrecy)
-        conversion = key.conversion.noting(marks)
+        conversion = key.conversion.checking(key.metadata.traits.members).noting(marks)
         if key.metadata.traits.isSecret || Value.self is any SecretType.Type { for mark in marks { mark.set() } }
         suite.layers?.addVariables(of: key.storedKeys, key.metadata.traits)
         engine.noteDeclaration(of: key.storedKeys)
@@ -312,6 +312,8 @@ extension SettingBox {
     func problem(ofDefault value: Value) -> SettingsError? {
         do {
             try validate(value)
+            let members = key.metadata.traits.members
+            if !members.isEmpty, let stored = encoded(value) { try members.check(stored) }
             return nil
         } catch {
             var problem = naming(shown(error, as: .validationFailed), as: .validationFailed)
@@ -403,9 +405,13 @@ extension SettingBox {
 
     /// Decodes a stored value over a lower one, without validating it.
     func convert(_ stored: StoredValue, over makeLower: () -> Value) throws -> Value {
+        let stored = presentForm(of: stored)
         if key.metadata.traits.isWhole { return try conversion.decode(stored) }
         return try conversion.decode(stored, over: makeLower)
     }
+
+    /// A stored value with the present names of members that were renamed.
+    func presentForm(of stored: StoredValue) -> StoredValue { key.metadata.traits.members.renamed(in: stored) }
 
     /// The structures in a stored value; `nil` if it is one value.
     func structures(of stored: StoredValue) -> Set<[String]>? {
@@ -462,7 +468,9 @@ extension SettingBox {
     private func validForm(of value: Value) throws -> StoredValue? {
         guard !key.name.isEmpty else { throw SettingsError.emptyKey }
         try key.validate(value)
-        return try conversion.encode(value)
+        let stored = try conversion.encode(value)
+        if let stored { try key.metadata.traits.members.check(stored) }
+        return stored
     }
 
     /// Returns what is to be stored; an error says that nothing has changed.
@@ -520,6 +528,7 @@ extension SettingBox {
         guard let old, let whole = new, let structures = structuresToStore(of: whole) else { return try encode(value) }
         let part = text.map { whole.restricted(to: $0, structures) } ?? whole.changes(from: old, structures) ?? [:]
         let removed = old.paths(missingIn: whole, structures) + (text?.paths(missingIn: whole, structures) ?? [])
+        let stored = stored.map(presentForm)
         var bases = [stored ?? [:]]
         if let stored, !isUsable(stored) { bases += usableParts(of: stored) }
         // A member that the type omits is removed, or is null if a lower source has it.
@@ -918,7 +927,7 @@ extension SettingBox {
                 "correct it there: " + (correction.isEmpty ? "use \(validForm(inJSON: true))" : correction)
             return problem
         }
-        var part = stored
+        var part = presentForm(of: stored)
         var problems: [SettingsError] = []
         while true {
             let isFull = problems.count >= Self.mostRemovedMembers

@@ -139,6 +139,22 @@ extension SettingConversion where Value: StoredValueConvertible {
 // MARK: - Structures
 
 extension SettingConversion {
+    /// The same conversion, which rejects structures with members that are not valid.
+    func checking(_ members: [SettingTraits.Member]) -> SettingConversion {
+        guard !members.isEmpty else { return self }
+        return SettingConversion(
+            decode: { stored in
+                // First, so that the type has asked for its members.
+                let value = try decode(stored)
+                try members.check(stored)
+                return value
+            },
+            encode: encode,
+            converter: converter,
+            isOwn: isOwn
+        )
+    }
+
     /// Decodes a stored value, with the members that it lacks from the value beneath it.
     ///
     /// A lower member never hides one of the stored value that the type would have read without it, such as one with an older name.

@@ -119,7 +119,7 @@ package struct ValidDescription: Sendable {
     let text: String
     private let words: RangeWords
 
-    fileprivate init<Value>(_ valid: any ValidValues<Value>, _ conversion: SettingConversion<Value>) {
+    init<Value>(_ valid: any ValidValues<Value>, _ conversion: SettingConversion<Value>) {
         do {
             limits = try valid.limits?.map(conversion.encode)
         } catch {
@@ -142,5 +142,5 @@ package struct ValidDescription: Sendable {
     var rangePhrase: String? { choices == nil ? words.inside : nil }
 
     /// The error of a value that is not valid.
-    fileprivate var error: SettingsError { choices == nil ? .outside(words) : .notListed(text) }
+    var error: SettingsError { choices == nil ? .outside(words) : .notListed(text) }
 }

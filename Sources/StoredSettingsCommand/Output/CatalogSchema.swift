@@ -87,8 +87,12 @@ extension MemberDescription {
             return [:]
         }
         if !members.isEmpty { schema["properties"] = members.schemas }
-        let member: [String: StoredValue] = isNullable ? ["anyOf": [.dictionary(schema), ["type": "null"]]] : schema
-        return .dictionary(member.merging(["default": defaultValue]) { $1 })
+        if let choices = traits?.valid?.choices { schema = ["enum": .array(choices.map(\.storedAsJSON))] }
+        if let limits = traits?.valid?.limits { schema = schema.limited(by: limits) }
+        var member: [String: StoredValue] = isNullable ? ["anyOf": [.dictionary(schema), ["type": "null"]]] : schema
+        member["default"] = defaultValue
+        if let help = traits?.help.sentences, !help.isEmpty { member["description"] = .string(help) }
+        return .dictionary(member)
     }
 }
 
