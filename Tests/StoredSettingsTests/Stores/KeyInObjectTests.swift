@@ -36,7 +36,7 @@ struct KeyInObjectTests {
 
         init(_ path: String, _ reporter: RecordingReporter) {
             self.path = path
-            store = FileStore(path: FilePath(path), checkpointsInBackground: false)
+            store = FileStore(path: FilePath(path))
             let suite = SettingsSuite(store: store, reporter: reporter)
             (self.suite, database) = (suite, suite.group("db") { Database() })
         }
@@ -54,7 +54,9 @@ struct KeyInObjectTests {
     ) async throws {
         try await withSettingsPath(inMemory: true) { path in
             if let text { try path.replaceFile(with: text) }
-            try await body(Program(path, reporter))
+            let program = Program(path, reporter)
+            try await body(program)
+            program.store.close()
         }
     }
 
@@ -118,6 +120,9 @@ struct KeyInObjectTests {
         let text =
             "{\n  // The one at home.\n  \"db\": {\n    \"host\": \"a\", // Not b.\n    \"port\": 2,\n    \"newer\": true\n  }\n}\n"
         try await withProgram(text) { program in
+            // Later sets take a short path.
+            try await program.suite.setStoredValue(1, forKey: "first")
+            try await program.suite.setStoredValue(nil, forKey: "first")
             try await change(program.database.$port)
             #expect(program.database.port == 1, "\(name)")
             #expect(program.suite.snapshot() == ["db": ["host": "a", "port": 1, "newer": true]], "\(name)")
@@ -214,6 +219,35 @@ struct KeyInObjectTests {
             #expect(Program(program.path, reporter).database.port == 2)
             try await next.database.$port.set(3)
             #expect(program.database.port == 3)
+            try await next.suite.checkpoint()
+            next.store.close()
+            program.store.close()
+            // No process sees this edit before it begins.
+            try program.path.replaceFile(with: #"{"db": {"port": 70000}}"#)
+            #expect(Program(program.path, reporter).database.port == 3)
+        }
+    }
+
+    @Test(
+        "a value that was good in between ends the last good one, also if a program without the setting writes the file"
+    )
+    func retained() async throws {
+        try await withProgram(#"{"db": {"port": 2}}"#) { program in
+            try await program.suite.setStoredValue(0, forKey: "other")
+            try await program.suite.checkpoint()
+            #expect(program.database.port == 2)
+            try program.edit(#"{"db": {"port": 70000}}"#)
+            #expect(program.database.port == 2)
+            try await program.suite.setStoredValue(1, forKey: "other")
+            program.store.close()
+            for port in [5, 80_000] {
+                try program.path.replaceFile(with: #"{"db": {"port": \#(port)}}"#)
+                let store = FileStore(path: FilePath(program.path))
+                let suite = SettingsSuite(store: store, reporter: reporter)
+                try await suite.setStoredValue(.integer(Int128(port)), forKey: "other")
+                store.close()
+                }
+            #expect(Program(program.path, reporter).database.port == 5432)
         }
     }
 

@@ -47,4 +47,26 @@ struct StoreChangeTests {
         transaction["k01"] = 0
         #expect(transaction.changes.map(\.key) == Array(keys.dropFirst()))
     }
+
+    @Test("a pending write in an object that is taken back leaves the other changes of the object")
+    func revertedMember() {
+        var keys = DeclaredKeys()
+        for key in ["db.host", "db.port", "db.size"] { keys.insert(key) }
+        let base: [String: StoredValue] = ["db": ["host": "a", "port": 1]]
+        var transaction = StoreTransaction(base: StoreContents(base), declaredKeys: keys)
+        transaction.flush(2, forKey: "db.port")
+        transaction.flush(3, forKey: "db.size")
+        transaction["db.host"] = "b"
+        #expect(transaction.changes.map(\.new) == [["host": "b", "port": 2, "size": 3]])
+        transaction.revertFlushed("db.port")
+        transaction.revertFlushed("db.host")
+        #expect(transaction.edited.map(\.key) == ["db.host", "db.size"])
+        #expect(transaction.changes.map(\.new) == [["host": "b", "port": 1, "size": 3]])
+        #expect(transaction["db.port"] == 1 && transaction["db"]?["host"] == "b")
+        transaction["db"] = ["port": 9]
+        #expect(transaction["db.host"] == nil && transaction["db.port"] == 9)
+        transaction["db.port"] = nil
+        #expect(transaction.keys == [])
+        #expect(transaction.changes == [StoreChange(key: "db", old: base["db"], new: nil)])
+    }
 }
