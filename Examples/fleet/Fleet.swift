@@ -25,10 +25,14 @@ struct Fleet {
             Console.fail("usage: fleet ADDRESS [fleet KEY VALUE | here KEY VALUE | deploy COUNT]")
         }
         do {
-            let fleet = try SettingsSuite.etcd("com.example.fleet", endpoints: [address])
+            let (fleet, isCurrent) = try await SettingsSuite.etcd(
+                "com.example.fleet",
+                endpoints: [address],
+                within: .seconds(3)
+            )
+            if !isCurrent { Console.show("no server has answered: the values are those of the last run") }
             // A value of this machine wins over that of the fleet, and that over the default.
             let here = SettingsSuite("com.example.fleet", sources: [.stored, .suite(fleet)])
-            try await fleet.refresh()
             try await run(Array(arguments.dropFirst()), fleet, here)
         } catch {
             Console.fail("fleet: \(error)")

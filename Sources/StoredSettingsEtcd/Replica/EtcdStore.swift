@@ -83,7 +83,7 @@ public final class EtcdStore: LimitedStore {
     /// How long the first read of a task may block its thread, in seconds.
     private static let longestWaitInTask = 0.1
 
-    /// Waits for the first contents, once and for a limited time.
+    /// Waits for the first contents from a server, once and for a limited time, or until none can be reached.
     private func waitForContents() {
         guard !isWaitOver.load(ordering: .relaxed), !replica.isInherited else { return }
         replica.start()
@@ -92,14 +92,21 @@ public final class EtcdStore: LimitedStore {
         let replica = replica
         do {
             _ = try replica.thread.run {
-                await replica.wait(for: isInTask ? min(limit, Self.longestWaitInTask) : limit) { state in
-                    state.hasContents || state.problem != nil || state.isClosed
-                }
+                await replica.waitForServer(isInTask ? min(limit, Self.longestWaitInTask) : limit)
             }
         } catch {
             // The operation throws nothing, and has no limit of the caller.
         }
         isWaitOver.store(true, ordering: .relaxed)
+    }
+
+    /// Waits for the first contents from a server, while the task is suspended.
+    ///
+    /// - Returns: Whether there are any.
+    func waitForServer(within timeout: Duration) async -> Bool {
+        replica.start()
+        defer { isWaitOver.store(true, ordering: .relaxed) }
+        return await replica.waitForServer(timeout.seconds)
     }
 
     /// Whether a server can be reached.
@@ -267,12 +274,15 @@ public final class EtcdStore: LimitedStore {
 
     /// Waits until the assignments before the call are stored on a quorum of the servers, or were dropped.
     ///
-    /// - Throws: `SettingsError` if assignments cannot be sent.
+    /// - Throws: `SettingsError` if assignments cannot be sent, or with `SettingsError.Code.pendingWriteDropped` if one of this process
+    ///   was dropped since the last call.
     public func synchronize() throws {
         let replica = replica
         try replica.checkOwner()
         replica.start()
         try replica.thread.run(limited: true) { try await replica.waitForPending(or: .assignmentsWait) }
+        var effects = ReplicaState.Effects()
+        if let error = replica.withState(&effects, { $0.firstDropped.take() }) { throw error }
     }
 
     /// Does the same as ``synchronize()``.

@@ -324,6 +324,14 @@ final class Replica: Sendable {
 
     // MARK: - Waiting
 
+    /// Waits for the first contents from a server, or until none can be reached.
+    ///
+    /// - Returns: Whether there are any.
+    func waitForServer(_ seconds: Double) async -> Bool {
+        _ = await wait(for: seconds) { $0.isFromServer || $0.problem != nil || $0.isClosed }
+        return peek { $0.isFromServer }
+    }
+
     /// Waits until a condition holds.
     ///
     /// - Returns: Whether it holds; `false` when the time is over or the task is canceled.

@@ -37,9 +37,9 @@ final class ReplicaLink: Sendable {
 
     // MARK: - The connection
 
-    /// Finds out whether the watch can be resumed.
+    /// Finds out whether the watch can be resumed: not with contents from the disk, whose age is unknown.
     private func resume() async throws(EtcdError) -> Bool {
-        guard replica.peek({ $0.hasContents }) else { return false }
+        guard replica.peek({ $0.isFromServer }) else { return false }
         let head = try await replica.client.range(EtcdRangeRequest(EtcdKeyRange(key: replica.layout.head)))
         return replica.update { $0.verify(with: head) }
     }

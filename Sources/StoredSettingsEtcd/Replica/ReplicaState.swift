@@ -30,6 +30,8 @@ struct ReplicaState {
     private var isHistoryLost = false
     /// Whether there are contents, from a server or from the disk.
     private(set) var hasContents = false
+    /// Whether a server has given this process the whole contents.
+    private(set) var isFromServer = false
     /// Whether the contents are those of a restored backup, and replace a newer replica on the disk.
     var isRestored = false
 
@@ -40,6 +42,8 @@ struct ReplicaState {
     /// Increases with every change of the visible values.
     private(set) var version: UInt64 = 1
 
+    /// The error of the first assignment of this process that was dropped since the last synchronization.
+    var firstDropped: SettingsError?
     /// The kind of error that was reported because assignments cannot be sent.
     private var sendingProblem: SettingsError.Code?
     /// The commits of this process whose senders have not returned.
@@ -84,7 +88,7 @@ struct ReplicaState {
         (headBytes, headRevision) = (head?.value, head?.modRevision ?? 0)
         log = CommitLog(head?.value ?? [])
         (revision, floor, clusterID) = (result.header.revision, result.header.revision, result.header.clusterID)
-        (isVerified, isHistoryLost, hasContents) = (true, false, true)
+        (isVerified, isHistoryLost, hasContents, isFromServer) = (true, false, true, true)
         self.isRestored = self.isRestored || isRestored
         // The revision of a restored backup may have grown beyond the known one. Too many missed commits look the same.
         if isRestored || (hadContents && !log.continues(earlierLog)) { restorations += 1 }
@@ -105,7 +109,6 @@ struct ReplicaState {
         contents = ReplicaContents(layout, saved)
         (headBytes, headRevision) = (saved.head, saved.headRevision)
         log = CommitLog(saved.head ?? [])
-        fillBases()
         publish(changes, .external)
     }
 
@@ -259,9 +262,9 @@ struct ReplicaState {
 
     // MARK: - Assignments
 
-    /// Bases assignments that were made without contents on the first ones.
+    /// Bases assignments on the first contents from a server that were made before: those from the disk may be outdated.
     private mutating func fillBases() {
-        guard hasContents else { return }
+        guard isFromServer else { return }
         let keys = pending.keysWithoutBase
         guard !keys.isEmpty else { return }
         let known = Dictionary(uniqueKeysWithValues: keys.map { ($0, contents.revision(ofKey: $0)) })
@@ -272,8 +275,8 @@ struct ReplicaState {
     ///
     /// - Returns: The batch that contains them.
     mutating func assign(_ edits: [String: StoredValue?]) -> PendingAssignments.Batch {
-        let bases = edits.keys.map { ($0, hasContents ? contents.revision(ofKey: $0) : nil) }
-        let cluster = hasContents ? clusterID : nil
+        let bases = edits.keys.map { ($0, isFromServer ? contents.revision(ofKey: $0) : nil) }
+        let cluster = isFromServer ? clusterID : nil
         let batch = pending.add(edits, Dictionary(uniqueKeysWithValues: bases), of: cluster)
         record(edits.map { StoreChange(key: $0.key, old: visible[$0.key], new: $0.value) }, .local)
         return batch
@@ -311,7 +314,9 @@ struct ReplicaState {
         sendingProblem = nil
         if !isStored {
             let dropped = batch.edits.filter { stored[$0.key] != $0.value }
-            effects.errors += dropped.keys.sorted().map { .pendingWriteDropped($0) }
+            let errors = dropped.keys.sorted().map { SettingsError.pendingWriteDropped($0) }
+            effects.errors += errors
+            if batch.origin == pending.id { firstDropped = firstDropped ?? errors.first }
         }
         let keys = batch.edits.keys.filter { !pending.contains($0) }
         record(keys.map { StoreChange(key: $0, old: visible[$0], new: stored[$0]) }, .external)

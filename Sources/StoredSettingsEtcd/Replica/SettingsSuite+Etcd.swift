@@ -33,6 +33,50 @@ extension SettingsSuite {
         sources: [SettingsSource] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) throws -> SettingsSuite {
+        let store = try etcdStore(name, endpoints, prefix, configuration)
+        return SettingsSuite(store: store, name: name, sources: sources, reporter: reporter)
+    }
+
+    /// Creates a suite that the processes of a fleet share in etcd, and waits for its contents.
+    ///
+    /// ```swift
+    /// let (suite, isCurrent) = try await SettingsSuite.etcd("acme", endpoints: ["http://10.0.0.1:2379"], within: .seconds(3))
+    /// ```
+    ///
+    /// It returns as soon as a server has given the contents, or no server can be reached. Without them, the last replica on the
+    /// disk is used until there are some, or the defaults if there is none. Cancellation ends the wait, too.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the suite.
+    ///   - endpoints: The servers, as described by ``EtcdEndpoint/init(_:)``; the preferred one first.
+    ///   - prefix: The prefix of all keys in etcd; `nil` for `settings/NAME/`. It must not begin with that of another
+    ///     suite.
+    ///   - configuration: The user, the file of the replica, and the timeouts.
+    ///   - sources: The sources of values, in order of precedence: see `SettingsSource`.
+    ///   - reporter: Receives failures that cannot be thrown.
+    ///   - timeout: The maximum time to wait for the contents.
+    /// - Returns: The suite, and whether its contents are those that a server has given, with the agreement of a quorum, during the call.
+    /// - Throws: The same as ``etcd(_:endpoints:prefix:configuration:sources:reporter:)``.
+    public static func etcd(
+        _ name: String,
+        endpoints: [String],
+        prefix: String? = nil,
+        configuration: EtcdStore.Configuration = EtcdStore.Configuration(),
+        sources: [SettingsSource] = [],
+        reporter: any SettingsReporter = StandardErrorReporter.shared,
+        within timeout: Duration
+    ) async throws -> (suite: SettingsSuite, isCurrent: Bool) {
+        let store = try etcdStore(name, endpoints, prefix, configuration)
+        let suite = SettingsSuite(store: store, name: name, sources: sources, reporter: reporter)
+        return (suite, await store.waitForServer(within: timeout))
+    }
+
+    private static func etcdStore(
+        _ name: String,
+        _ endpoints: [String],
+        _ prefix: String?,
+        _ configuration: EtcdStore.Configuration
+    ) throws -> EtcdStore {
         var configuration = configuration
         if configuration.replicaFile == nil {
             configuration.replicaFile = "etcd.json"
@@ -41,6 +85,6 @@ extension SettingsSuite {
         let transport = try SocketTransport(endpoints)
         let store = EtcdStore(transport, prefix: prefix ?? "settings/\(name)/", configuration: configuration)
         try store.replica.checkOwner()
-        return SettingsSuite(store: store, name: name, sources: sources, reporter: reporter)
+        return store
     }
 }

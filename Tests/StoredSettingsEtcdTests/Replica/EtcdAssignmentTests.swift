@@ -80,6 +80,8 @@ struct EtcdAssignmentTests {
             let other = try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: prefix)
             try await blocking { try other.write(3, forKey: "port") }
             proxy.refuseConnections(false)
+            let lost = await #expect(throws: SettingsError.self) { try await blocking { try suite.synchronize() } }
+            #expect(lost?.code == .pendingWriteDropped && lost?.key == "port")
             try await blocking { try suite.synchronize() }
             #expect(setting.value == 3)
             #expect(free.value == 2)
@@ -133,6 +135,80 @@ struct EtcdAssignmentTests {
             try await blocking { try second.synchronize() }
             #expect(second.contents() == ["a": 1])
             second.close()
+        }
+    }
+
+    @Test("A process reads the values of a server first, and not those that its last replica has")
+    func firstRead() async throws {
+        try await Self.withProxy { proxy, prefix, directory in
+            let first = try Self.store(proxy, prefix, in: directory)
+            try await blocking { try first.write(8080, forKey: "port") }
+            first.close()
+            for port: StoredValue in [443, 444, 445] {
+                let other = try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: prefix)
+                try await blocking { try other.write(port, forKey: "port") }
+                other.close()
+                let store = try Self.store(proxy, prefix, in: directory)
+                #expect(await blocking { store.value(forKey: "port") } == port)
+                store.close()
+            }
+        }
+    }
+
+    @Test(
+        "An assignment before the first answer of a server replaces what is stored then, whatever the last replica has"
+    )
+    func firstAssignment() async throws {
+        try await Self.withProxy { proxy, prefix, directory in
+            let first = try Self.store(proxy, prefix, in: directory)
+            try await blocking { try first.write(1, forKey: "port") }
+            first.close()
+            let other = try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: prefix)
+            try await blocking { try other.write(2, forKey: "port") }
+            proxy.refuseConnections()
+            let second = try Self.store(proxy, prefix, in: directory)
+            #expect(await blocking { second.value(forKey: "port") } == 1)
+            #expect(try second.writeLater(["port": 3]))
+            proxy.refuseConnections(false)
+            try await blocking { try second.synchronize() }
+            #expect(second.value(forKey: "port") == 3)
+            try await blocking { try other.refresh(mayWait: true) }
+            #expect(other.value(forKey: "port") == 3)
+            second.close()
+            other.close()
+        }
+    }
+
+    @Test("A suite that waits for its contents has those of a distant server, and says when it has none")
+    func waiting() async throws {
+        try await Self.withProxy { proxy, prefix, directory in
+            var configuration = EtcdStore.Configuration()
+            configuration.replicaFile = "\(directory)/replica.json"
+            let other = try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: prefix)
+            func port() async throws -> [Int] {
+                let (suite, isCurrent) = try await SettingsSuite.etcd(
+                    "acme",
+                    endpoints: [proxy.url],
+                    prefix: prefix,
+                    configuration: configuration,
+                    within: longestWait
+                )
+                let port = Setting("port", default: 80, suite: suite).value
+                await suite.finish()
+                return [port, isCurrent ? 1 : 0]
+            }
+            try await blocking { _ = try other.write(1, forKey: "port", mayWait: true) }
+            #expect(try await port() == [1, 1])
+            proxy.change(.toServer) { $0.delay = 0.06 }
+            proxy.change(.toClient) { $0.delay = 0.06 }
+            for number in 2...3 {
+                try await blocking { _ = try other.write(.integer(Int128(number)), forKey: "port", mayWait: true) }
+                #expect(try await port() == [number, 1])
+            }
+            proxy.refuseConnections()
+            try await blocking { _ = try other.write(4, forKey: "port", mayWait: true) }
+            #expect(try await port() == [3, 0])
+            other.close()
         }
     }
 
