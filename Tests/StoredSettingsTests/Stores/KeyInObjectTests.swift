@@ -246,7 +246,7 @@ struct KeyInObjectTests {
                 let suite = SettingsSuite(store: store, reporter: reporter)
                 try await suite.setStoredValue(.integer(Int128(port)), forKey: "other")
                 store.close()
-                }
+            }
             #expect(Program(program.path, reporter).database.port == 5432)
         }
     }
