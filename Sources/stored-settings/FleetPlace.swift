@@ -58,6 +58,7 @@ struct FleetPlace: ToolPlace {
 
     let word: String
     let suite: SettingsSuite
+    private let store: EtcdStore
     private let prefix: String
     private let reporter = ConnectedReporter()
 
@@ -86,7 +87,7 @@ struct FleetPlace: ToolPlace {
             limits.connectTimeout = Self.connectTimeout
             let servers = options.servers.split(separator: ",").map(String.init)
             let transport = try SocketTransport(servers, configuration: limits)
-            let store = EtcdStore(transport, prefix: prefix, configuration: configuration)
+            store = EtcdStore(transport, prefix: prefix, configuration: configuration)
             suite = SettingsSuite(store: store, name: word, reporter: reporter)
         } catch {
             throw CommandFailure.usage("\(error)", fix: "Correct the addresses after --etcd")
@@ -97,6 +98,9 @@ struct FleetPlace: ToolPlace {
         try suite.refresh()
         reporter.begin()
     }
+
+    /// Marks the cluster of the servers as that of the suite.
+    func acceptCluster() throws { try store.acceptCluster() }
 
     func checkIsThere() throws {
         try refresh()

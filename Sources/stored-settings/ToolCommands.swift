@@ -238,7 +238,23 @@ enum ToolCommands {
                     try place.checkIsThere()
                     try DoctorCommand(place, invocation).run()
                 }
-            )
+            ),
+            CommandDefinition(
+                name: "accept-cluster",
+                summary: "Declare the servers of etcd to be the right ones for the suite",
+                discussion: """
+                    Programs that know values of the suite do not use those of a cluster with another identifier, or of one that has                     lost the keys of the suite and begins with an earlier revision: the addresses could be wrong. They report that, and                     keep the values that they know, until this command has written a key into the cluster. Needs --etcd.
+                    """,
+                body: .immediate { invocation in
+                    guard let place = place as? FleetPlace else {
+                        throw CommandFailure.usage(
+                            "accept-cluster is about etcd, and this suite is in files",
+                            fix: "Add --etcd with the addresses before the suite"
+                        )
+                    }
+                    try place.acceptCluster()
+                }
+            ),
         ]
     }
 

@@ -98,6 +98,12 @@ struct FleetTests {
             #expect(try await run(etcd + ["acme", "path"]) == ["etcd:settings/acme/"])
             #expect(try cluster.control(["get", "--prefix", "--keys-only", "settings/acme/k/"]).contains("k/port"))
             _ = try await run(etcd + ["acme", "doctor"], code: 64)
+            _ = try await run(["acme", "accept-cluster"], code: 64)
+            #expect(try await run(etcd + ["acme", "accept-cluster"]) == [])
+            let accepted = try cluster.control(["get", "--write-out=json", "settings/acme/cluster"])
+            let identifier = accepted.firstMatch(of: /"cluster_id":(\d+)/)?.1 ?? ""
+            #expect(accepted.contains(Data(identifier.utf8).base64EncodedString()) && !identifier.isEmpty)
+            #expect(try await run(etcd + ["acme", "list", "--keys"]) == ["port"])
             let files = try FileManager.default.contentsOfDirectory(atPath: home)
             #expect(files.allSatisfy { $0.hasPrefix("stored-settings-") })
 

@@ -70,6 +70,7 @@ package enum CommandExit {
         // The codes of StoredSettingsEtcd, which this module does not import.
         SettingsError.Code("serverUnavailable"): unavailable,
         SettingsError.Code("serverRefused"): noPermission,
+        SettingsError.Code("otherCluster"): configuration,
         SettingsError.Code("outcomeUnknown"): temporary,
         SettingsError.Code("transactionTooLarge"): data,
     ]

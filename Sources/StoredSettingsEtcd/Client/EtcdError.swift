@@ -27,6 +27,8 @@ package struct EtcdError: Error, Hashable, Sendable {
         case malformedResponse
         /// The server has ended a watch without a reason that is listed here.
         case watchEnded
+        /// The servers have other data than those that are known of the suite, and no person has accepted them.
+        case otherCluster
         /// Another error of etcd, with its gRPC code.
         case rejected(Int)
         /// The transport is closed.

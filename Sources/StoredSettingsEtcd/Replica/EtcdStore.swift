@@ -272,6 +272,21 @@ public final class EtcdStore: LimitedStore {
         }
     }
 
+    /// Marks the cluster of the servers as that of the suite, for all processes.
+    ///
+    /// - Throws: `SettingsError` if no server can be reached.
+    package func acceptCluster() throws {
+        let replica = replica
+        try replica.checkOwner()
+        try replica.thread.run(limited: true) {
+            do throws(EtcdError) {
+                try await replica.acceptCluster()
+            } catch {
+                throw SettingsError(error, .nothingChanged)
+            }
+        }
+    }
+
     /// Waits until the assignments before the call are stored on a quorum of the servers, or were dropped.
     ///
     /// - Throws: `SettingsError` if assignments cannot be sent, or with `SettingsError.Code.pendingWriteDropped` if one of this process

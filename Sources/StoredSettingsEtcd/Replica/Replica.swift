@@ -68,8 +68,8 @@ final class Replica: Sendable {
     // MARK: - The state
 
     /// Runs a body that reads the state.
-    func peek<Result>(_ body: (ReplicaState) throws -> Result) rethrows -> Result {
-        try state.withLock { try body($0) }
+    func peek<Result, Failure: Error>(_ body: (ReplicaState) throws(Failure) -> Result) throws(Failure) -> Result {
+        try state.withLock { (state) throws(Failure) in try body(state) }
     }
 
     /// Runs a body that changes something for which no task waits, and which has no effects.
@@ -182,6 +182,7 @@ final class Replica: Sendable {
             // else is unlikely, is read again on a connection that has had no earlier request.
             if !peek({ $0.isFollowed(by: result, since: start) }) {
                 result = try await client.contents(of: layout.range, needsNewConnection: true)
+                try peek { state throws(EtcdError) in try state.checkCluster(of: result) }
             }
             let isRestoredMeanwhile = update { state in
                 // Otherwise, events have brought the contents of the result, or newer ones.
@@ -190,6 +191,13 @@ final class Replica: Sendable {
             // Another task has found a restored backup. This result may be older than the backup.
             if !isRestoredMeanwhile { return }
         }
+    }
+
+    /// Accepts the cluster of the servers as that of the suite, for all processes.
+    func acceptCluster() async throws(EtcdError) {
+        let id = try await client.range(EtcdRangeRequest(EtcdKeyRange(key: layout.cluster))).header.clusterID
+        let put = EtcdTransaction(if: [], then: [.put(layout.cluster, ReplicaLayout.identifier(of: id))])
+        _ = try await client.execute(put, isIdempotent: true)
     }
 
     /// Begins the next attempt to connect at once.

@@ -194,6 +194,9 @@ struct ReplicaCommitter {
         if !result.succeeded {
             do throws(EtcdError) {
                 _ = try await awaitChanges(with: result, since: base, attempt)
+            } catch  where error.code == .otherCluster {
+                replica.update { $0.sent.forget(id) }
+                throw SettingsError(error, .nothingChanged)
             } catch {
                 replica.reconnect()
             }

@@ -9,6 +9,8 @@ extension SettingsError.Code {
     public static let serverRefused = Self("serverRefused")
     /// The connection was lost after a change was sent, and it is unknown whether the change is stored.
     public static let outcomeUnknown = Self("outcomeUnknown")
+    /// The servers do not seem to be those of the suite: they have another identifier, or none of its keys.
+    public static let otherCluster = Self("otherCluster")
     /// A transaction has more changes, or more bytes, than etcd accepts.
     public static let transactionTooLarge = Self("transactionTooLarge")
     /// The prefix of a suite begins with that of another one, so that they have keys in common.
@@ -55,6 +57,11 @@ extension SettingsError {
         case .malformedResponse, .rejected:
             code = .serverRefused
             remedy = "check that the addresses are those of the clients' ports of etcd 3.4 or later"
+        case .otherCluster:
+            code = .otherCluster
+            remedy =
+                "correct the addresses or restore a backup; if the servers are the right ones, run "
+                + "'stored-settings --etcd ADDRESSES SUITE accept-cluster'"
         case .closed:
             code = .suiteFinished
             remedy = "close the store when it is no longer used"

@@ -6,13 +6,15 @@ import StoredSettings
 /// Where a suite's values are in etcd.
 ///
 /// The key `PREFIXk/KEY` has the value of a setting as compact JSON. `PREFIXhead` has the ``CommitLog``. `PREFIXfence` is
-/// written to find out whether a commit has happened. Nothing outside of the prefix is read or written.
+/// written to find out whether a commit has happened. `PREFIXcluster` has the identifier of the cluster that a person has accepted.
+/// Nothing outside of the prefix is read or written.
 struct ReplicaLayout: Hashable, Sendable {
     let prefix: [UInt8]
     /// The prefix of the keys that have values.
     private let values: [UInt8]
     let head: [UInt8]
     let fence: [UInt8]
+    let cluster: [UInt8]
 
     /// Creates the layout for a prefix.
     ///
@@ -24,7 +26,11 @@ struct ReplicaLayout: Hashable, Sendable {
         values = prefix + Array("k/".utf8)
         head = prefix + Array("head".utf8)
         fence = prefix + Array("fence".utf8)
+        cluster = prefix + Array("cluster".utf8)
     }
+
+    /// The value of ``cluster`` for a cluster.
+    static func identifier(of clusterID: UInt64) -> [UInt8] { Array("\(clusterID)".utf8) }
 
     /// All keys of the suite.
     var range: EtcdKeyRange { EtcdKeyRange(prefix: prefix) }

@@ -76,7 +76,7 @@ final class ReplicaLink: Sendable {
         switch error.code {
         case .compacted, .futureRevision, .responseTooLarge:
             replica.update { $0.markUnverified() }
-        case .permissionDenied, .authenticationFailed, .malformedResponse, .rejected:
+        case .permissionDenied, .authenticationFailed, .malformedResponse, .rejected, .otherCluster:
             isUrgent = true
         default: break
         }

@@ -140,6 +140,27 @@ struct ReplicaState {
         return contents.include(result) && (hasHead || headRevision > result.header.revision)
     }
 
+    /// Throws if a result is not that of the cluster whose contents are known, or of a backup of them.
+    ///
+    /// A person accepts another cluster by a key in it, for all processes.
+    ///
+    /// - Parameter result: All keys of the prefix.
+    /// - Throws: ``EtcdError`` with ``EtcdError/Code/otherCluster``.
+    func checkCluster(of result: EtcdRangeResult) throws(EtcdError) {
+        let header = result.header
+        let accepted = result.keyValues.first { $0.key == layout.cluster }?.value
+        // Without values, nothing is lost.
+        guard !stored.isEmpty, accepted != ReplicaLayout.identifier(of: header.clusterID) else { return }
+        if let clusterID, clusterID != header.clusterID {
+            throw EtcdError(.otherCluster, "the servers belong to another cluster than that of the last known values")
+        }
+        // A wiped directory keeps the identifier, and its revision may have grown. A person who removes all keys is asked, too, unless a
+        // watch has shown that.
+        guard headBytes == nil || result.keyValues.contains(where: { $0.key == layout.head }) else {
+            throw EtcdError(.otherCluster, "the servers have none of the keys of the suite")
+        }
+    }
+
     /// Compares the contents of a result with those of the replica.
     ///
     /// - Parameters:

@@ -268,9 +268,54 @@ struct RestorationPromiseTests {
         store.close()
     }
 
+    // MARK: - Another cluster
+
+    @Test(
+        "Servers with another identifier, or without the keys of the suite, reset nothing until a person accepts them",
+        arguments: [1, 2] as [UInt64]
+    )
+    func otherCluster(id: UInt64) async throws {
+        let etcd = MemoryEtcd()
+        let (store, _) = try await Self.lostCommit(etcd)
+        var empty = MemoryEtcd.Contents()
+        empty.cluster = id
+        etcd.restore(empty)
+        let failed = await #expect(throws: SettingsError.self) {
+            try await blocking { try store.write(3, forKey: "a") }
+        }
+        #expect(failed?.code == .otherCluster)
+        #expect(store.value(forKey: "a") == 2)
+        #expect(etcd.value(of: "p/k/a") == nil)
+        #expect(try store.writeLater(["b": 1]))
+        #expect(store.contents() == ["a": 2, "b": 1])
+        // A process that knows no values takes what it finds.
+        let other = Self.store(etcd)
+        try await blocking { try other.acceptCluster() }
+        try await blocking { try store.refresh(mayWait: true) }
+        #expect(store.value(forKey: "a") == nil)
+        try await blocking { try store.write(4, forKey: "a") }
+        #expect(etcd.value(of: "p/k/a") == "4")
+        store.close()
+        other.close()
+    }
+
+    @Test(
+        "A restored backup with the identifier and the keys of the suite needs no person, also if it has an earlier revision"
+    )
+    func ownBackup() async throws {
+        let etcd = MemoryEtcd()
+        let (store, backup) = try await Self.lostCommit(etcd)
+        etcd.restore(backup)
+        try await blocking { try store.refresh(mayWait: true) }
+        #expect(store.value(forKey: "a") == 1)
+        store.close()
+    }
+
     // MARK: - The disk
 
-    @Test("The replica on the disk is replaced by that of another cluster with an equal revision")
+    @Test(
+        "The replica on the disk is replaced by that of another cluster with an equal revision, once that is accepted"
+    )
     func disk() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/replica.json"
@@ -291,7 +336,19 @@ struct RestorationPromiseTests {
             var configuration = Self.configuration
             configuration.replicaFile = path
             let store = EtcdStore(etcd, prefix: "p", configuration: configuration)
-            try await blocking { try store.refresh(mayWait: true) }
+            let observer = ReplicaTrial.Observer(of: store)
+            let refused = await #expect(throws: SettingsError.self) {
+                try await blocking { try store.refresh(mayWait: true) }
+            }
+            #expect(refused?.code == .otherCluster && store.value(forKey: "a") == 2)
+            await eventually("the problem is reported") {
+                observer.errors.withLock { $0.map(\.code) == [.otherCluster] } && store.problem?.code == .otherCluster
+            }
+            try await blocking {
+                try store.acceptCluster()
+                try store.refresh(mayWait: true)
+            }
+            await eventually("the problem is settled") { store.problem == nil }
             store.close()
             let saved = LocalReplica(at: path, prefix: "p/")
             #expect(saved.load()?.values == ["a": 1])
