@@ -19,7 +19,7 @@ extension EtcdStore {
         /// The maximum time that the first read waits for the contents of a server, with and without a replica on the disk.
         ///
         /// The default is 1 s. The wait ends at once if no server can be reached. In a task, the first read waits for 0.1 s at most,
-        /// because it blocks a thread of Swift concurrency: see ``StoredSettings/SettingsSuite/etcd(_:endpoints:prefix:configuration:sources:reporter:within:)``.
+        /// because it blocks a thread of Swift concurrency: `SettingsSuite.etcd(_:endpoints:within:)` suspends it instead.
         public var firstReadTimeout = Duration.seconds(1)
         /// How long servers may be out of reach before that is reported.
         ///
