@@ -89,7 +89,9 @@ extension SettingsSuite {
         func redacted(in suite: SettingsSuite) -> Change {
             let secrets =
                 changes.filter { key, change in
-                    suite.engine.isSecret(suite.fullKey(key), [change.old, change.new])
+                    // An object can have the secret of another setting.
+                    suite.engine.withMembers([suite.fullKey(key)])
+                        .contains { suite.engine.isSecret($0, [change.old, change.new]) }
                 }
                 .keys
             guard !secrets.isEmpty else { return self }

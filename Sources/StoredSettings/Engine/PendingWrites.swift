@@ -25,7 +25,10 @@ struct PendingWrites {
 
         /// Adds the writes to a transaction that has no other changes yet.
         func apply(to transaction: inout StoreTransaction) {
-            for (key, entry) in entries { transaction.flush(entry.value, forKey: key) }
+            // An object and a member of it may be assigned one after the other.
+            for (key, entry) in entries.sorted(by: { ($0.value.version, $0.key) < ($1.value.version, $1.key) }) {
+                transaction.flush(entry.value, forKey: key)
+            }
         }
     }
 
@@ -62,7 +65,8 @@ struct PendingWrites {
     }
 
     func applied(to contents: [String: StoredValue]) -> [String: StoredValue] {
-        entries.reduce(into: contents) { $0.assign($1.value.value, toKey: $1.key) }
+        entries.sorted { ($0.value.version, $0.key) < ($1.value.version, $1.key) }
+            .reduce(into: contents) { $0.assign($1.value.value, toKey: $1.key) }
     }
 
     /// Keeps the values of an assignment.

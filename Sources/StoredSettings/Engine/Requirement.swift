@@ -237,7 +237,8 @@ extension SettingsEngine {
 
     /// The errors of the requirements that some changes violate.
     func requirementErrors(after edits: some Collection<(key: String, value: StoredValue?)>) -> [SettingsError] {
-        let requirements = requirements(for: edits.map(\.key))
+        let keys = withMembers(edits.map(\.key))
+        let requirements = requirements(for: keys)
         guard !requirements.isEmpty, !CheckScope.isCurrent else { return [] }
         let contents = contents()
         let old = { self.value(ofKey: $0, in: contents) }
@@ -247,7 +248,11 @@ extension SettingsEngine {
             if TransactionScope.current == nil {
                 for requirement in requirements { requirement.prepare(old) }
             }
-            return requirementErrors(for: edited.keys, from: old) { edited[$0] ?? old($0) }
+            return requirementErrors(for: keys, from: old) { key in
+                if let value = edited[key] { return value }
+                guard findsKeysInObjects, contents[key] == nil else { return old(key) }
+                return StoredSettings.value(ofKey: key) { edited[$0] ?? contents[$0] }
+            }
         }
     }
 }

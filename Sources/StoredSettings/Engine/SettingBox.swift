@@ -94,7 +94,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         conversion = key.conversion.checking(key.metadata.traits.members).noting(marks)
         if key.metadata.traits.isSecret || Value.self is any SecretType.Type { for mark in marks { mark.set() } }
         suite.layers?.addVariables(of: key.storedKeys, key.metadata.traits)
-        engine.noteDeclaration(of: key.storedKeys)
+        engine.noteDeclaration(of: key.storedKeys.all)
         super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint, key.metadata)
         // The registry has the others by their current key.
         if key.fingerprint == nil { health.add(self) }

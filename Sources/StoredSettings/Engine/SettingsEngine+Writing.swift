@@ -47,7 +47,7 @@ extension SettingsEngine {
         guard edits.allSatisfy({ !$0.key.isEmpty }) else { throw SettingsError.emptyKey }
         // First, because the other failures may be temporary: a value that no store can hold must not become a pending write.
         for (key, value) in edits { try value?.checkStorable(forKey: key) }
-        let keys = edits.map(\.key)
+        let keys = withMembers(edits.map(\.key))
         func apply(_ transaction: inout StoreTransaction) {
             for (key, value) in edits { transaction[key] = value }
         }

@@ -15,7 +15,7 @@ package final class SettingsEngine: Sendable {
     /// Whether the store finds the values of keys with periods in objects.
     let findsKeysInObjects: Bool
     /// The keys of all settings.
-    private let keys = Locked(DeclaredKeys())
+    let declaredKeys = DeclaredKeys()
     /// The settings that are in use.
     ///
     /// No other lock is taken under this lock.
@@ -89,7 +89,8 @@ package final class SettingsEngine: Sendable {
         let observer = ClosingObserver(
             reporters: state.withLock(\.reporters),
             replacements: replacements,
-            healths: valueHealth.withLock(\.entries)
+            healths: valueHealth.withLock(\.entries),
+            declaredKeys: declaredKeys
         )
         store.setObserver(observer)
         withExtendedLifetime(observer) { store.close() }
@@ -101,14 +102,16 @@ private final class ClosingObserver: LastGoodObserver {
     private let reporters: [any SettingsReporter]
     let replacements: [ValueReplacement]
     private let healths: [String: ValueHealth]
+    let declaredKeys: DeclaredKeys
 
     init(
         reporters: [any SettingsReporter],
         replacements: [ValueReplacement],
-        healths: [String: ValueHealth]
+        healths: [String: ValueHealth],
+        declaredKeys: DeclaredKeys
     ) {
         (self.reporters, self.replacements) = (reporters, replacements)
-        self.healths = healths
+        (self.healths, self.declaredKeys) = (healths, declaredKeys)
     }
 
     func uses(_ value: StoredValue?, forKey key: String) -> Bool {
@@ -132,12 +135,14 @@ extension SettingsEngine {
         }
     }
 
-    /// The keys of the settings of this process.
-    var declaredKeys: DeclaredKeys { keys.withLock(\.self) }
-
     /// Records the keys of a setting.
-    func noteDeclaration(of keys: StoredKeys) {
-        self.keys.withLock { declared in for key in keys.all { declared.insert(key) } }
+    func noteDeclaration(of keys: [String]) {
+        declaredKeys.insert(keys) { valueHealth.withLock { Array($0.entries.keys) } }
+    }
+
+    /// Some keys, with those of settings whose values may be in objects with these names.
+    func withMembers(_ keys: some Collection<String>) -> Set<String> {
+        findsKeysInObjects ? declaredKeys.keys(in: keys).union(keys) : Set(keys)
     }
 
     /// Whether values of several settings have to meet requirements.
@@ -516,7 +521,7 @@ extension SettingsEngine {
 
     /// Makes the next reads use changed layers.
     func layersChanged(ofKeys keys: Set<String>) {
-        let keys = keys.union(declaredKeys.keys(in: keys))
+        let keys = declaredKeys.keys(in: keys).union(keys)
         if hasRequirements { state.withLock { $0.held.noteUncheckedChange(ofKeys: keys) } }
         invalidate()
     }
@@ -529,7 +534,7 @@ extension SettingsEngine {
     func deliverLayerChanges(ofKeys keys: Set<String>) {
         guard !keys.isEmpty else { return }
         checkIfDue()
-        let keys = keys.union(declaredKeys.keys(in: keys))
+        let keys = declaredKeys.keys(in: keys).union(keys)
         var delivery = StoreDelivery.none
         for key in keys.sorted() {
             let part = withValue(forKey: key) { value, state in

@@ -256,10 +256,21 @@ extension LayerFiles {
 /// to use them.
 final class BaseSuite: ChangeSubscriber {
     private struct State {
-        /// The values of the whole suite that are known, those of commits at first; `nil` for removed ones.
-        var values: [String: StoredValue?] = [:]
+        /// The values of the whole suite.
+        var values: [String: StoredValue] = [:]
+        /// The commits until all values are read.
+        var commits: [StoreCommit] = []
         /// The subscription; `nil` until all values are read.
         var subscription: SettingsEngine.SubscriberID?
+
+        /// Makes the changes of names; those of keys in objects follow from these, unless they are not saved yet.
+        mutating func apply(_ commit: StoreCommit) {
+            for change in commit.changes where change.key.divisions.isEmpty { values[change.key] = change.new }
+            for change in commit.changes where !change.key.divisions.isEmpty {
+                values.assign(change.new, toKey: change.key)
+            }
+            for key in commit.keysInObjects where values[key] != nil { values[key] = nil }
+        }
     }
 
     /// The suite, or a group of one.
@@ -273,7 +284,7 @@ final class BaseSuite: ChangeSubscriber {
     }
 
     /// The newest values, with the keys of the suite or of the group.
-    var contents: [String: StoredValue] { suite.own(state.withLock { $0.values.compactMapValues(\.self) }) }
+    var contents: [String: StoredValue] { suite.own(state.withLock(\.values)) }
 
     var ignoresQuiet: Bool { true }
 
@@ -286,9 +297,10 @@ final class BaseSuite: ChangeSubscriber {
         let initial = suite.engine.contents()
         let isFirst = state.withLock { state in
             guard state.subscription == nil else { return false }
-            // A later commit than the one that was read is not overwritten.
-            state.values.merge(initial.mapValues(Optional.some)) { known, _ in known }
-            state.subscription = subscription
+            state.values = initial
+            // A later commit than the one that was read is not lost; an earlier one changes nothing, or is followed by it.
+            for commit in state.commits { state.apply(commit) }
+            (state.subscription, state.commits) = (subscription, [])
             return true
         }
         // Another thread has opened the suite meanwhile.
@@ -306,8 +318,7 @@ final class BaseSuite: ChangeSubscriber {
         // The layers of the suite itself are not layers of the other one.
         guard !commit.isLayered else { return false }
         state.withLock { state in
-            for change in commit.changes { state.values.updateValue(change.new, forKey: change.key) }
-            for key in commit.keysInObjects { state.values.updateValue(nil, forKey: key) }
+            state.subscription == nil ? state.commits.append(commit) : state.apply(commit)
         }
         guard let group = suite.group else { return !commit.changes.isEmpty }
         return commit.changes.contains { group.relative($0.key) != nil || group.prefix.hasPrefix($0.key + ".") }

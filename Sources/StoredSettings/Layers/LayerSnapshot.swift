@@ -49,7 +49,7 @@ final class LayerSnapshot: Sendable {
             if document.isUnknown {
                 return .unknownManagement(keys.first, in: FilePath(document.source), because: document.problem)
             }
-            if let key = keys.first(where: { document.contents.value(forKey: $0) != nil }) {
+            if let key = keys.first(where: document.manages) {
                 return .managed(key, at: document.location(ofValueForKey: key))
             }
         }
@@ -83,6 +83,11 @@ struct LayerDocument: Sendable {
         case .file(let path): path.description
         case .suite(let suite): "suite '\(suite.name)'"
         }
+    }
+
+    /// Whether the file manages a key, or one that may be in an object with this name.
+    func manages(_ key: String) -> Bool {
+        contents.value(forKey: key) != nil || contents.keys.contains { $0.hasPrefix(key + ".") }
     }
 
     /// Returns the value of the first of some keys that has one, and that key.

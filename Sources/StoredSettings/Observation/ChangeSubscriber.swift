@@ -100,7 +100,7 @@ extension SettingsSuite.Change: CoalescingChange {
     ///   - group: The group whose keys they are, which have no prefix in the change; `nil` for the whole suite.
     ///   - includesLayers: Whether it contains changes of layers.
     init(_ commit: StoreCommit, keys: Set<String>?, in group: SuiteGroup? = nil, includesLayers: Bool = false) {
-        let pairs = commit.changes.lazy
+        let pairs = commit.changes(in: group).lazy
             .filter { (keys?.contains($0.key) ?? true) && (includesLayers || !commit.isLayered) }
             .compactMap { change -> (String, StoredValueChange)? in
                 guard let key = group.map({ $0.relative(change.key) }) ?? change.key else { return nil }
@@ -119,6 +119,24 @@ extension SettingsSuite.Change: CoalescingChange {
             merged[key] = both.isEmpty ? nil : both
         }
         return SettingsSuite.Change(changes: merged, origin: later.origin)
+    }
+}
+
+extension StoreCommit {
+    /// The changes, with those of the members of an object with the name of a group.
+    fileprivate func changes(in group: SuiteGroup?) -> [StoreChange] {
+        guard let group, let index = changes.firstIndex(where: { $0.key == group.name }), !isLayered else {
+            return changes
+        }
+        let (old, new) = (changes[index].old, changes[index].new)
+        func members(_ value: StoredValue?) -> [String: StoredValue] {
+            if case .dictionary(let members)? = value { members } else { [:] }
+        }
+        let known = Set(changes.map(\.key))
+        return changes
+            + [StoreChange](from: members(old), to: members(new))
+            .map { StoreChange(key: group.key($0.key), old: $0.old, new: $0.new) }
+            .filter { !known.contains($0.key) }
     }
 }
 

@@ -161,7 +161,10 @@ extension SettingsSuite {
     ///
     /// The changes of these keys in one transaction are one element.
     public func changes(of keys: String...) -> Changes {
-        Changes(of: self, keys: Set(keys.map(fullKey)))
+        let keys = keys.map(fullKey)
+        // Their values may be in objects.
+        engine.noteDeclaration(of: keys)
+        return Changes(of: self, keys: Set(keys))
     }
 
     /// Every change of some keys from now on.

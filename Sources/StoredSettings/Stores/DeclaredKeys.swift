@@ -2,59 +2,87 @@
 // See Documentation/Decisions/Settings-file.md, "A key with periods may be in an object".
 
 /// The keys of the settings that a process has declared, by which it knows the keys in an object.
-package struct DeclaredKeys: Sendable {
-    private var all: Set<String> = []
-    /// The keys that an object may contain, by its name.
-    private var keys: [String: Set<String>] = [:]
+///
+/// An object of its own, which a store can use under its lock: it refers to no engine, whose end needs that lock.
+package final class DeclaredKeys: Sendable {
+    private struct Table {
+        var all: Set<String> = []
+        /// The keys that an object may contain, by its name.
+        var inObjects: [String: Set<String>] = [:]
+        /// The number of keys at which those of unused settings are removed.
+        var limit = 1_024
 
-    /// Adds the key of a setting.
-    mutating func insert(_ key: String) {
-        guard all.insert(key).inserted else { return }
-        for division in key.divisions { keys[division.object, default: []].insert(key) }
+        mutating func insert(_ key: String) {
+            guard all.insert(key).inserted else { return }
+            for division in key.divisions { inObjects[division.object, default: []].insert(key) }
+        }
+    }
+
+    private let table = Locked(Table())
+
+    package init() {}
+
+    /// Adds the keys of a setting.
+    ///
+    /// - Parameters:
+    ///   - keys: The keys.
+    ///   - used: Returns the keys of all settings in use, by which others are removed now and then.
+    func insert(_ keys: [String], used: () -> some Sequence<String>) {
+        let isFull = table.withLock { table in
+            for key in keys { table.insert(key) }
+            return table.all.count > table.limit
+        }
+        guard isFull else { return }
+        let used = used()
+        table.withLock { table in
+            table = Table()
+            for key in used { table.insert(key) }
+            for key in keys { table.insert(key) }
+            table.limit = max(table.limit, 2 * table.all.count)
+        }
     }
 
     /// The keys that some objects may contain.
-    func keys(in objects: some Sequence<String>) -> Set<String> {
-        keys.isEmpty ? [] : objects.reduce(into: []) { $0.formUnion(keys[$1] ?? []) }
+    package func keys(in objects: some Sequence<String>) -> Set<String> {
+        table.withLock { table in
+            table.inObjects.isEmpty ? [] : objects.reduce(into: []) { $0.formUnion(table.inObjects[$1] ?? []) }
+        }
     }
 
     /// All keys that an object may contain.
-    var inObjects: Set<String> { keys(in: keys.keys) }
+    var inObjects: Set<String> { table.withLock { $0.inObjects.values.reduce(into: []) { $0.formUnion($1) } } }
 
-    /// Whether some contents have an object that may contain a declared key.
-    func hasObject(_ named: (String) -> StoredValue?) -> Bool { keys.keys.contains { named($0)?.isDictionary == true } }
-
-    /// Returns the object to which a new key belongs, with the key: one that has the value of another declared key.
+    /// Returns where in an object a new key belongs: beside the value of another declared key.
     ///
     /// - Parameters:
     ///   - key: The key, which has no value. One that no setting has belongs to no object.
-    ///   - value: The value.
     ///   - named: Returns the value with a name.
-    /// - Returns: The name of the object, and the object with the value; `nil` if the key belongs to none.
-    func object(for key: String, _ value: StoredValue, _ named: (String) -> StoredValue?) -> (String, StoredValue)? {
-        for (object, member) in key.divisions where all.contains(key) && !all.contains(object) {
-            guard case .dictionary(var members)? = named(object) else { continue }
-            let neighbors = (keys[object] ?? []).filter { $0 != key }.map { String($0.dropFirst(object.count + 1)) }
-            if members.insert(value, forKey: member, beside: neighbors) { return (object, .dictionary(members)) }
+    /// - Returns: The name of the object, and the names from there to the new member; `nil` if the key belongs to none.
+    func place(of key: String, _ named: (String) -> StoredValue?) -> (object: String, path: [String])? {
+        table.withLock { table in
+            guard table.all.contains(key) else { return nil }
+            for (object, member) in key.divisions where !table.all.contains(object) {
+                guard case .dictionary(let members)? = named(object) else { continue }
+                if let path = Self.path(of: member, in: members, named: object, table) { return (object, path) }
+            }
+            return nil
         }
-        return nil
     }
-}
 
-extension [String: StoredValue] {
-    /// Adds a value to the object that has one of some other keys, or to an object in it.
-    ///
-    /// - Returns: Whether there is one.
-    fileprivate mutating func insert(_ value: StoredValue, forKey key: String, beside neighbors: [String]) -> Bool {
-        for (object, member) in key.divisions {
-            guard case .dictionary(var members)? = self[object] else { continue }
-            let inner = neighbors.filter { $0.hasPrefix(object + ".") }.map { String($0.dropFirst(object.count + 1)) }
-            guard members.insert(value, forKey: member, beside: inner) else { continue }
-            self[object] = .dictionary(members)
-            return true
+    private static func path(
+        of key: String,
+        in members: [String: StoredValue],
+        named object: String,
+        _ table: Table
+    ) -> [String]? {
+        for (inner, member) in key.divisions {
+            guard case .dictionary(let others)? = members[inner] else { continue }
+            if let path = path(of: member, in: others, named: "\(object).\(inner)", table) { return [inner] + path }
         }
-        guard neighbors.contains(where: { self.value(forKey: $0) != nil }) else { return false }
-        self[key] = value
-        return true
+        let hasNeighbor = members.contains { name, value in
+            let key = "\(object).\(name)"
+            return table.all.contains(key) || value.isDictionary && table.inObjects[key] != nil
+        }
+        return hasNeighbor ? [key] : nil
     }
 }

@@ -249,7 +249,7 @@ protocol LastGoodObserver: StoreObserver {
     /// Saves the values that could not be saved yet, or reports that they are lost.
     func saveAtExit(within limit: Duration)
 
-    /// The keys of the settings of this process.
+    /// The keys of the settings of this process, which a store retains.
     var declaredKeys: DeclaredKeys { get }
 }
 

@@ -6,9 +6,12 @@
 /// A store creates a transaction for the body of ``SettingsStore/commit(isBlind:_:)`` and stores its ``changes`` afterwards.
 public struct StoreTransaction: Sendable {
     private let base: StoreContents
+    /// The new values by name.
     private var edits: [String: StoredValue?] = [:]
-    /// The new values by name where edits change members of objects: the objects, and none for the keys of these edits.
-    private var objects: [String: StoredValue?] = [:]
+    /// The keys of new values in objects, by the names of these; an object that was assigned as a whole has none.
+    private var members: [String: Set<String>] = [:]
+    /// The objects of ``edits`` that were not assigned themselves.
+    private var objects: Set<String> = []
     /// The declared keys, for a store that finds the value of a key in an object; `nil` for any other store.
     private let declaredKeys: DeclaredKeys?
     /// The keys whose values are pending writes.
@@ -33,40 +36,64 @@ public struct StoreTransaction: Sendable {
     public subscript(key: String) -> StoredValue? {
         get { declaredKeys == nil ? named(key) : value(ofKey: key, named) }
         set {
-            if !objects.isEmpty {
+            if declaredKeys == nil || !assignInObjects(newValue, toKey: key) {
+                edits.updateValue(newValue, forKey: key)
                 // A new object replaces its members.
-                edits = edits.filter { !$0.key.hasPrefix(key + ".") }
-                objects[key] = nil
+                if !members.isEmpty { forgetMembers(of: key) }
             }
-            edits.updateValue(newValue, forKey: key)
-            if declaredKeys != nil { placeInObject(key, newValue) }
             if !flushed.isEmpty { flushed.remove(key) }
         }
     }
 
+    /// Whether values in objects have changed.
+    var isInObjects: Bool { !members.isEmpty }
+
     /// The value with a name, with the changes made so far.
-    private func named(_ name: String) -> StoredValue? { objects[name] ?? edits[name] ?? base[name] }
+    private func named(_ name: String) -> StoredValue? { edits[name] ?? base[name] }
 
     /// The value of a key at the start of the transaction.
     private func old(_ key: String) -> StoredValue? {
         declaredKeys == nil ? base[key] : value(ofKey: key) { base[$0] }
     }
 
-    /// Replaces the value of a key in an object, or removes it from all objects, if it is in one or belongs into one.
-    private mutating func placeInObject(_ key: String, _ value: StoredValue?) {
-        guard value == nil || base[key] == nil else { return }
-        var new: [String: StoredValue?] = [:]
-        for (name, member) in key.divisions where value == nil || new.isEmpty {
-            guard case .dictionary(var object)? = named(name), object.value(forKey: member) != nil else { continue }
-            object.assign(value, toKey: member)
-            new.updateValue(object.isEmpty ? nil : .dictionary(object), forKey: name)
+    private mutating func forgetMembers(of object: String) {
+        members[object] = nil
+        objects.remove(object)
+    }
+
+    /// Replaces the value of a key in an object, or removes it everywhere, if it is in one or belongs into one.
+    ///
+    /// - Returns: Whether it is and does.
+    private mutating func assignInObjects(_ value: StoredValue?, toKey key: String) -> Bool {
+        let divisions = key.divisions
+        guard !divisions.isEmpty, value == nil || named(key) == nil else { return false }
+        var isFound = false
+        for (name, member) in divisions where value == nil || !isFound {
+            guard case .dictionary(let object)? = named(name), object.value(forKey: member) != nil else { continue }
+            change(name, key) { $0.assign(value, toKey: member) }
+            isFound = true
         }
-        if new.isEmpty, let value, let (name, object) = declaredKeys?.object(for: key, value, named) {
-            new[name] = object
+        if isFound {
+            if named(key) != nil { edits.updateValue(nil, forKey: key) }
+            return true
         }
-        guard !new.isEmpty else { return }
-        objects.merge(new) { $1 }
-        objects.updateValue(nil, forKey: key)
+        // A member is nested more deeply than a value with a name.
+        guard let value, value.isNested(within: StoredValue.maximumDepth - String.mostPeriods),
+            let (name, path) = declaredKeys?.place(of: key, named)
+        else { return false }
+        change(name, key) { $0.insert(value, at: path[...]) }
+        return true
+    }
+
+    /// Changes an object in place.
+    private mutating func change(_ name: String, _ key: String, _ body: (inout [String: StoredValue]) -> Void) {
+        guard case .dictionary(var object)? = named(name) else { return }
+        if !edits.keys.contains(name) { objects.insert(name) }
+        // The only reference to the members is the one that changes.
+        edits.updateValue(nil, forKey: name)
+        body(&object)
+        edits.updateValue(object.isEmpty ? nil : .dictionary(object), forKey: name)
+        members[name, default: []].insert(key)
     }
 
     /// Assigns a pending write, before the body of the transaction runs.
@@ -78,14 +105,25 @@ public struct StoreTransaction: Sendable {
     /// Takes back a pending write that the body has not replaced, so that it does not belong to the transaction.
     mutating func revertFlushed(_ key: String) {
         guard flushed.remove(key) != nil else { return }
-        edits[key] = nil
-        guard !objects.isEmpty else { return }
-        objects = [:]
-        for (key, value) in edits.sorted(by: { $0.key < $1.key }) { placeInObject(key, value) }
+        let changed = key.divisions.filter { members[$0.object]?.contains(key) == true }
+        if changed.isEmpty || base[key] != nil { edits.removeValue(forKey: key) }
+        for (name, member) in changed {
+            let value: StoredValue? =
+                if case .dictionary(let object)? = base[name] { object.value(forKey: member) } else { nil }
+            change(name, key) { $0.assign(value, toKey: member) }
+            if named(name) == nil, let value { edits.updateValue(.dictionary([member: value]), forKey: name) }
+            members[name]?.remove(key)
+            guard members[name]?.isEmpty == true else { continue }
+            if objects.contains(name) { edits.removeValue(forKey: name) }
+            forgetMembers(of: name)
+        }
     }
 
     /// Whether a value was assigned to a key, which may equal the stored one.
-    func isEdited(_ key: String) -> Bool { edits.keys.contains(key) }
+    func isEdited(_ key: String) -> Bool {
+        edits.keys.contains(key) && !objects.contains(key)
+            || !members.isEmpty && key.divisions.contains { members[$0.object]?.contains(key) == true }
+    }
 
     /// The keys that have a value after the changes made so far, sorted.
     public var keys: [String] {
@@ -93,7 +131,7 @@ public struct StoreTransaction: Sendable {
     }
 
     /// All values after the changes made so far.
-    var contents: [String: StoredValue] { namedEdits.reduce(into: base.all) { $0[$1.key] = $1.new } }
+    var contents: [String: StoredValue] { edits.reduce(into: base.all) { $0[$1.key] = $1.value } }
 
     /// Removes every value.
     public mutating func removeAll() {
@@ -104,27 +142,28 @@ public struct StoreTransaction: Sendable {
 
     /// Throws ``SettingsError`` if an assigned value cannot be stored under its key.
     package func checkStorable() throws {
-        for change in edited + (objects.isEmpty ? [] : changes) { try change.new?.checkStorable(forKey: change.key) }
+        for (name, value) in edits { try value?.checkStorable(forKey: name) }
     }
 
     /// The new values of keys, including those that equal the stored ones, sorted: those that were assigned, and those of declared keys
     /// in an assigned object.
     package var edited: [StoreChange] {
-        var keys = Set(edits.keys)
-        if let declaredKeys { keys.formUnion(declaredKeys.keys(in: edits.keys)) }
+        var keys = Set(edits.keys).subtracting(objects)
+        if let declaredKeys { keys.formUnion(declaredKeys.keys(in: keys)) }
+        for others in members.values { keys.formUnion(others) }
         return keys.map { StoreChange(key: $0, old: old($0), new: self[$0]) }.sorted { $0.key < $1.key }
     }
 
     /// The new values by name, including those that equal the stored ones, sorted.
     private var namedEdits: [StoreChange] {
-        let names = objects.isEmpty ? Set(edits.keys) : Set(edits.keys).union(objects.keys)
-        return names.map { StoreChange(key: $0, old: base[$0], new: named($0)) }
-            .filter { objects[$0.key] == nil || $0.old != $0.new }
-            .sorted { $0.key < $1.key }
+        edits.map { StoreChange(key: $0.key, old: base[$0.key], new: $0.value) }.sorted { $0.key < $1.key }
     }
 
     /// Whether an assigned value equals the stored one.
-    var hasEqualEdits: Bool { edits.contains { old($0.key) == $0.value?.storedAsJSON } }
+    var hasEqualEdits: Bool {
+        edits.contains { base[$0.key] == $0.value?.storedAsJSON }
+            || members.values.contains { $0.contains { old($0) == self[$0]?.storedAsJSON } }
+    }
 
     /// The differences from the contents at the start of the transaction, sorted by key.
     public var changes: [StoreChange] {

@@ -2,11 +2,21 @@
 // See Documentation/Decisions/Settings-file.md, "A key with periods may be in an object".
 
 extension String {
+    /// The greatest number of periods of a key that may be in an object.
+    static var mostPeriods: Int { 8 }
+
     /// The ways to divide a key at a period, the longest name of an object first: `a.b` and `c`, then `a` and `b.c`.
+    ///
+    /// There are none for a key with more than ``mostPeriods``. Bytes are compared: a mark after a period may be combined with it.
     package var divisions: [(object: String, member: String)] {
-        guard utf8.contains(UInt8(ascii: ".")) else { return [] }
-        return indices.reversed().filter { self[$0] == "." && $0 != startIndex && index(after: $0) != endIndex }
-            .map { (String(self[..<$0]), String(self[index(after: $0)...])) }
+        let period = UInt8(ascii: ".")
+        guard utf8.contains(period), utf8.count(where: { $0 == period }) <= Self.mostPeriods else { return [] }
+        return utf8.indices.reversed().filter { utf8[$0] == period }
+            .compactMap { index in
+                let (object, member) = (utf8[..<index], utf8[utf8.index(after: index)...])
+                guard !object.isEmpty, !member.isEmpty else { return nil }
+                return (String(decoding: object, as: UTF8.self), String(decoding: member, as: UTF8.self))
+            }
     }
 }
 
@@ -64,14 +74,15 @@ extension [String: StoredValue] {
     ///
     /// - Parameter isObject: Returns whether the value with a name is replaced by its members, if it is an object.
     /// - Returns: The values.
-    func separated(where isObject: (String) -> Bool) -> [String: StoredValue] {
+    package func separated(where isObject: (String) -> Bool) -> [String: StoredValue] {
         var all = self
-        for (name, value) in self {
+        // A value in the object with the longest name precedes the others.
+        for (name, value) in sorted(by: { $0.key.utf8.count > $1.key.utf8.count }) {
             guard case .dictionary(let members) = value, isObject(name) else { continue }
             all[name] = nil
             for (member, value) in members.separated(where: { isObject("\(name).\($0)") }) {
                 let key = "\(name).\(member)"
-                if self[key] == nil { all[key] = value }
+                if all[key] == nil { all[key] = value }
             }
         }
         return all
@@ -99,6 +110,18 @@ extension [String: StoredValue] {
             return true
         }
         return false
+    }
+
+    /// Adds a member to an object that some names lead to.
+    mutating func insert(_ value: StoredValue, at path: ArraySlice<String>) {
+        guard let name = path.first else { return }
+        guard path.count > 1 else {
+            self[name] = value
+            return
+        }
+        guard case .dictionary(var members)? = self[name] else { return }
+        members.insert(value, at: path.dropFirst())
+        self[name] = .dictionary(members)
     }
 
     /// Stores the value of a key where it is, or under its own name; `nil` removes it everywhere.

@@ -126,7 +126,7 @@ extension SettingsEdits {
             try group.suite.transaction(isManaging: true) { transaction in
                 let conflicts = group.edits.filter { key, new in
                     let stored = transaction[storedValueFor: key]
-                    return stored != old[key] && stored != new
+                    return stored != old.value(forKey: key) && stored != new
                 }
                 guard conflicts.isEmpty else { throw CommandFailure.conflict(conflicts.map(\.key)) }
                 for (key, value) in group.edits { try transaction.setStoredValue(value, forKey: key) }

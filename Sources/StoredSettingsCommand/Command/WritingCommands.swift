@@ -31,7 +31,7 @@ extension CommandInvocation {
         for key in operands {
             // Validation recommends to remove a key that no setting has.
             let owners = settings.suites.filter { suite in
-                settings.undeclaredKeys(of: suite, in: [key: .null]) == [key] && suite.contains(key)
+                settings.undeclaredKeys(of: suite, in: [key: [:]]) == [key] && suite.contains(key)
             }
             if let renamed = try settings.setting(forOldKey: key) {
                 // Validation recommends to remove a value under an old key that another one hides.

@@ -173,7 +173,7 @@ extension Examination {
         }
         // A user that cannot enter the directory cannot open the file.
         guard status.permissions & 0o004 != 0, parent.permissions & 0o001 != 0 else { return }
-        let secrets = contents.keys.filter(Self.isSecretName).sorted()
+        let secrets = contents.separated { _ in true }.keys.filter(Self.isSecretName).sorted()
         guard !secrets.isEmpty else { return }
         let names = secrets.map { "'\($0)'" }.joined(separator: ", ")
         add(

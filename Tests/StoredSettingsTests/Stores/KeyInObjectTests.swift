@@ -184,7 +184,7 @@ struct KeyInObjectTests {
             #expect(await changes.next()?.keys == ["db", "db.port"])
             try await program.suite.checkpoint()
             try program.edit(#"{"db": {"port": 3, "host": "a"}}"#)
-            await eventually("the change has arrived") { calls.all.count == 2 }
+            await eventually("the change has arrived") { calls.all.count == 2 && keys.all.count == 2 }
             // Under its own name now, with the same value.
             try program.edit(#"{"db": {"host": "b"}, "db.port": 3}"#)
             await eventually("the change has arrived") { keys.all.count == 3 }
@@ -299,6 +299,138 @@ struct KeyInObjectTests {
         }
     }
 
+    @Test("a transaction keeps its other changes of names that continue the name of one that is set or removed")
+    func continuedNames() async throws {
+        let text = #"{"log": {"level": 1}, "app": "old", "db": true, "db.host": "x"}"#
+        try await withProgram(text) { program in
+            let level = Setting("log.level", default: 0, suite: program.suite)
+            let name = Setting("app.name", default: "", suite: program.suite, traits: .renamed(from: "app"))
+            try await program.suite.transaction {
+                $0[level] = 2
+                $0[name] = "new"
+                $0[storedValueFor: "db.host"] = "y"
+                $0[storedValueFor: "db"] = 5
+            }
+            #expect(name.value == "new" && level.value == 2)
+            let stored = program.suite.snapshot()
+            #expect(stored == ["log": ["level": 2], "app.name": "new", "db": 5, "db.host": "y"])
+            try await program.suite.transaction {
+                $0[level] = 3
+                $0[storedValueFor: "db.host"] = nil
+                $0[storedValueFor: "db"] = nil
+                $0.rename("app.name", to: "app.title")
+            }
+            #expect(program.suite.snapshot() == ["log": ["level": 3], "app.title": "new"])
+        }
+    }
+
+    @Test("a change of the whole object is a change of its members: for requirements, managed keys and secrets")
+    func wholeObject() async throws {
+        try await withProgram(#"{"db": {"port": 1, "pool.size": 2, "password": "hunter1"}}"#) { program in
+            let (port, size) = (program.database.$port, program.database.$poolSize)
+            SettingsCatalog(program.database).require("less", port, size) { $0 < $1 }
+            #expect(throws: SettingsError.self) {
+                try program.suite.setStoredValue(["port": 9, "pool.size": 2], forKey: "db")
+            }
+            program.suite[storedValueFor: "db"] = ["port": 8, "pool.size": 2]
+            #expect(program.suite.read(port, size) == (1, 2))
+            #expect(reporter.errors.map(\.code) == [.requirementNotMet])
+            _ = Setting("db.password", default: "", suite: program.suite, traits: .secret)
+            var changes = program.suite.changes().makeAsyncIterator()
+            try await program.suite.setStoredValue(["port": 1, "pool.size": 2, "password": "hunter2"], forKey: "db")
+            let change = await changes.next()
+            #expect(change.map { "\($0)".contains("hunter") } == false)
+            let managed = program.path + ".managed"
+            try managed.overwriteFile(with: #"{"db.host": "m"}"#)
+            let suite = SettingsSuite(store: program.store, sources: [.managed(managed), .stored], reporter: reporter)
+            #expect(throws: SettingsError.self) { try suite.setStoredValue([:], forKey: "db") }
+            #expect(throws: SettingsError.self) { try suite.removeAll() }
+            let command = CommandHarness(program.suite, SettingsCatalog(program.database))
+            #expect(await command.run("unset", "db").code == 64)
+        }
+    }
+
+    @Test("an edit of a member leaves its last good value in use when another member is set")
+    func lastGoodBesideSet() async throws {
+        try await withProgram(#"{"db": {"host": "a", "port": 1}}"#) { program in
+            try await program.database.$port.set(2)
+            try await program.suite.checkpoint()
+            try program.path.replaceFile(with: #"{"db": {"host": "a", "port": 70000}}"#)
+            let next = Program(program.path, reporter)
+            try await next.database.$host.set("b")
+            #expect(next.database.port == 2)
+            #expect(Program(program.path, reporter).database.port == 2)
+            try await next.suite.checkpoint()
+            #expect(next.database.port == 2)
+            #expect(Program(program.path, reporter).database.port == 2)
+            next.store.close()
+        }
+    }
+
+    @Test("a suite that is a source has a value that was pending, and later ones")
+    func pendingSource() async throws {
+        try await withProgram(#"{"db": {"port": 1}}"#) { program in
+            let base = program.suite
+            let derived = SettingsSuite.inMemory(sources: [.suite(base)], reporter: reporter)
+            let port = Setting("db.port", default: 0, suite: derived)
+            #expect(port.value == 1)
+            try await base.setStoredValue(1, forKey: "other")
+            let lock = try HeldJournalLock(besideFileAt: program.path)
+            await Task { base[storedValueFor: "db.port"] = 2 }.value
+            #expect(port.value == 2)
+            lock.release()
+            try await base.synchronize()
+            #expect(port.value == 2)
+            try await base.setStoredValue(3, forKey: "db.port")
+            #expect(port.value == 3)
+            try await base.checkpoint()
+            try program.edit(#"{"db": {"port": 7}}"#)
+            await eventually("the edit has arrived") { port.value == 7 }
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
+    @Test("groups and streams of keys without a declaration receive changes of members")
+    func undeclaredChanges() async throws {
+        try await withProgram(#"{"a": {"x": 1, "y": 1}}"#) { program in
+            let group = program.suite.group("a")
+            var ofGroup = group.changes().makeAsyncIterator()
+            var ofKey = program.suite.changes(of: "a.x").makeAsyncIterator()
+            try await group.setStoredValue(2, forKey: "x")
+            #expect(await ofGroup.next()?.changes == ["x": SettingChange(old: 1, new: 2, origin: .local)])
+            #expect(await ofKey.next()?.changes == ["a.x": SettingChange(old: 1, new: 2, origin: .local)])
+        }
+    }
+
+    @Test("names with many periods, with marks after them, and with values of the greatest depth are names")
+    func strangeNames() async throws {
+        let long = String(repeating: ".", count: 64_000)
+        try await withProgram("{\"\(long)\": 1, \"a\": {\"\u{301}x\": 5, \"b\": 1}}") { program in
+            #expect(program.suite[storedValueFor: long] == 1)
+            let group = program.suite.group("a")
+            #expect(group[storedValueFor: "\u{301}x"] == 5)
+            let deep = (1..<StoredValue.maximumDepth).reduce(StoredValue.array([])) { value, _ in [value] }
+            _ = [Setting("a.b", default: 0, suite: program.suite)]
+            let value = Setting("a.deep", default: StoredValue.null, suite: program.suite)
+            try await value.set(deep)
+            #expect(value.value == deep && program.suite[storedValueFor: "a"]?["deep"] == nil)
+            try await group.removeAll()
+            #expect(program.suite.keys == [long])
+        }
+    }
+
+    @Test("a set of the value in memory while the file is broken is stored")
+    func equalBesideBrokenFile() async throws {
+        try await withProgram(#"{"db": {"port": 1, "host": "a"}}"#) { program in
+            try await program.database.$port.set(2)
+            try await program.suite.checkpoint()
+            try program.edit("{ broken")
+            try await program.database.$port.set(2)
+            try program.edit(#"{"db": {"port": 1, "host": "b"}}"#)
+            #expect(program.database.port == 2)
+        }
+    }
+
     @Test("a key that continues that of another setting is an error of the declaration")
     func declaration() {
         let suite = SettingsSuite.inMemory(reporter: reporter)
@@ -325,6 +457,8 @@ struct KeyInObjectTests {
             try file.overwriteFile(with: #"{"db": {"host": "b", "pool": {"size": 7}}}"#)
             #expect(await command.run("import", "--replace", file).code == 0)
             #expect(program.database.host == "b" && program.database.poolSize == 7 && program.database.port == 5432)
+            try file.overwriteFile(with: #"{"db": {"pool.size": 1}, "db.pool": {"size": 2}}"#)
+            for _ in 1...3 { #expect(await command.run("import", file).code == 0 && program.database.poolSize == 2) }
             try file.overwriteFile(with: #"{"db": {"hots": "b"}}"#)
             let refused = await command.run("import", file)
             #expect(refused.code == 65 && refused.errors.contains("'db.hots'"), "\(refused.errors)")

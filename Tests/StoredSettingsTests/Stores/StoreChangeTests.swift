@@ -50,8 +50,8 @@ struct StoreChangeTests {
 
     @Test("a pending write in an object that is taken back leaves the other changes of the object")
     func revertedMember() {
-        var keys = DeclaredKeys()
-        for key in ["db.host", "db.port", "db.size"] { keys.insert(key) }
+        let keys = DeclaredKeys()
+        keys.insert(["db.host", "db.port", "db.size"]) { [] }
         let base: [String: StoredValue] = ["db": ["host": "a", "port": 1]]
         var transaction = StoreTransaction(base: StoreContents(base), declaredKeys: keys)
         transaction.flush(2, forKey: "db.port")

@@ -58,7 +58,11 @@ final class FileStore: LimitedStore, RecoveringStore {
     }
 
     func setObserver(_ observer: any StoreObserver) {
-        state.withLock { $0.observer = observer }
+        let declaredKeys = (observer as? any LastGoodObserver)?.declaredKeys
+        state.withLock { state in
+            state.observer = observer
+            if let declaredKeys { state.declaredKeys = declaredKeys }
+        }
     }
 
     var checkpoints: Checkpoints { Checkpoints(store: self) }
@@ -203,23 +207,42 @@ extension FileStore {
         mustBeTrusted: Bool,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
+        if let result = try commit(isBlind: isBlind, mustBeTrusted: mustBeTrusted, mayEnd: true, body) { return result }
+        // A set in an object stores its other members again, which may have been edited.
+        withEffects { reloadIfDue(lookingAtFile: true, &$0) }
+        guard let result = try commit(isBlind: isBlind, mustBeTrusted: mustBeTrusted, mayEnd: false, body) else {
+            preconditionFailure("A commit that may not end has a result.")
+        }
+        return result
+    }
+
+    /// - Parameters:
+    ///   - isBlind: As above.
+    ///   - mustBeTrusted: As above.
+    ///   - mayEnd: Whether to end, so that the file is read, if values in objects change and the file may have been edited.
+    ///   - body: Makes the changes.
+    /// - Returns: The result of the body; `nil` if the commit has ended.
+    /// - Throws: As above.
+    private func commit<Result>(
+        isBlind: Bool,
+        mustBeTrusted: Bool,
+        mayEnd: Bool,
+        _ body: (inout StoreTransaction) throws -> Result
+    ) throws -> Result? {
         try withEffects { effects in
             // A failure that no longer exists must not make this change fail.
             if !isBlind, peek({ $0.settings.failure?.isUnknown == true }) { storeVersion.mustLook() }
-            let declaredKeys = peek { $0.declaredKeys }
-            // A set in an object stores the other members again, which may have been edited.
-            if peek({ state in declaredKeys.hasObject { state.contents[$0] } }) {
-                reloadIfDue(lookingAtFile: true, &effects)
-            }
             var changed: Journal?
             let begin = WaitLimit.begin
-            let result = try withWriter { failure in
+            let result: Result? = try withWriter { failure in
                 // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
                 if let failure, failure.time > begin { throw failure.error }
                 let locker = JournalLocker(self, timeout: timeouts, mustBeTrusted: mustBeTrusted)
                 let journal = try locker.lock(&failure, &effects)
                 defer { journal.unlock() }
-                let (contents, version, unknown) = peek { ($0.contents, $0.version, $0.unknownContents) }
+                let (contents, version, unknown, declaredKeys) = peek {
+                    ($0.contents, $0.version, $0.unknownContents, $0.declaredKeys)
+                }
                 if let unknown, !isBlind { throw unknown }
                 // A change that does not depend on the contents must not depend on outdated objects either.
                 var transaction = StoreTransaction(
@@ -227,6 +250,7 @@ extension FileStore {
                     declaredKeys: unknown == nil ? declaredKeys : nil
                 )
                 let result = try body(&transaction)
+                if mayEnd, transaction.isInObjects, !peek({ $0.isFileUnchanged }) { return nil }
                 // A value that equals the one in memory may differ from the stored one.
                 let isKnown =
                     unknown == nil && !transaction.isRecordingEqual
@@ -435,8 +459,7 @@ extension FileStore {
     }
 
     func copiedValues() -> CopiedValues? {
-        let (names, declaredKeys) = peek { ($0.journal.journaled.keys, $0.declaredKeys) }
-        let newer = Set(names).union(declaredKeys.keys(in: names))
+        let (newer, declaredKeys) = peek { ($0.newerKeys, $0.declaredKeys) }
         return lastGoodCopy.withLock { known in
             known = file.readLastGood(known: known)
             guard let known else { return nil }

@@ -32,6 +32,8 @@ struct FileStoreState: ~Copyable {
     var isOpened = false
     private(set) var isClosed = false
     weak var observer: (any StoreObserver)?
+    /// The keys of the settings that this process has declared.
+    var declaredKeys = DeclaredKeys()
     var watch: PathWatch?
     /// What to do after the locks are released.
     ///
@@ -71,6 +73,17 @@ struct FileStoreState: ~Copyable {
     /// The changes that are in the journal and not in the settings file, as one record.
     var journaledChanges: [StoreChange] {
         journal.journaled.keys.sorted().map { StoreChange(key: $0, old: nil, new: contents[$0]) }
+    }
+
+    /// The keys whose values were set or removed since the file was written: not those of members that only share their object with one.
+    var newerKeys: Set<String> {
+        let names = journal.journaled.keys
+        let members = declaredKeys.keys(in: names)
+            .filter { key in
+                let before = value(ofKey: key) { settings.overridden[$0] ?? contents[$0] }
+                return before != contents.value(forKey: key)
+            }
+        return Set(names).union(members)
     }
 
     /// The values that the settings of an observer use instead of the stored ones, by key.
@@ -153,9 +166,6 @@ extension FileStoreState {
 
     /// Whether there is an object in which the value of a key may be.
     func mayBeInObject(_ key: String) -> Bool { key.divisions.contains { contents[$0.object]?.isDictionary == true } }
-
-    /// The keys of the settings that this process has declared.
-    var declaredKeys: DeclaredKeys { (observer as? any LastGoodObserver)?.declaredKeys ?? DeclaredKeys() }
 
     /// Makes the record of a single set visible, without notifying the observer.
     mutating func apply(_ value: StoredValue?, forKey key: String, over old: StoredValue?, end: UInt32) {
