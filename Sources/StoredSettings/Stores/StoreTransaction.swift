@@ -69,7 +69,7 @@ public struct StoreTransaction: Sendable {
         guard !divisions.isEmpty, value == nil || named(key) == nil else { return false }
         var isFound = false
         for (name, member) in divisions where value == nil || !isFound {
-            guard case .dictionary(let object)? = named(name), object.value(forKey: member) != nil else { continue }
+            guard has(member, in: name) else { continue }
             change(name, key) { $0.assign(value, toKey: member) }
             isFound = true
         }
@@ -83,6 +83,11 @@ public struct StoreTransaction: Sendable {
         else { return false }
         change(name, key) { $0.insert(value, at: path[...]) }
         return true
+    }
+
+    private func has(_ member: String, in name: String) -> Bool {
+        guard case .dictionary(let object)? = named(name) else { return false }
+        return object.value(forKey: member) != nil
     }
 
     /// Changes an object in place.

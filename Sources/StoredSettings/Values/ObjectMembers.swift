@@ -5,12 +5,19 @@ extension String {
     /// The greatest number of periods of a key that may be in an object.
     static var mostPeriods: Int { 8 }
 
+    /// Whether there is a period; every set asks that.
+    var hasPeriod: Bool {
+        let period = UInt8(ascii: ".")
+        return utf8.withContiguousStorageIfAvailable { $0.contains(period) } ?? utf8.contains(period)
+    }
+
     /// The ways to divide a key at a period, the longest name of an object first: `a.b` and `c`, then `a` and `b.c`.
     ///
     /// There are none for a key with more than ``mostPeriods``. Bytes are compared: a mark after a period may be combined with it.
     package var divisions: [(object: String, member: String)] {
+        guard hasPeriod else { return [] }
         let period = UInt8(ascii: ".")
-        guard utf8.contains(period), utf8.count(where: { $0 == period }) <= Self.mostPeriods else { return [] }
+        guard utf8.count(where: { $0 == period }) <= Self.mostPeriods else { return [] }
         return utf8.indices.reversed().filter { utf8[$0] == period }
             .compactMap { index in
                 let (object, member) = (utf8[..<index], utf8[utf8.index(after: index)...])

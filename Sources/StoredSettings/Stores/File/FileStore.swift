@@ -623,10 +623,7 @@ extension FileStore {
             return .notPossible
         }
         let old = state.contents[key]
-        // A change of an object, or of a value in one, needs a transaction.
-        guard !state.mayBeInObject(key),
-            old?.isDictionary != true && value?.isDictionary != true || state.declaredKeys.keys(in: [key]).isEmpty
-        else { return .notPossible }
+        guard !state.needsTransaction(key, old, value) else { return .notPossible }
         // The value may be the one before an edit, over which this set takes precedence.
         guard old != value else { return state.isFileUnchanged ? .unchanged : .notPossible }
         JournalRecord.complete(record, epoch: state.journal.position.epoch, salt: state.journal.salt)

@@ -165,7 +165,17 @@ extension FileStoreState {
     }
 
     /// Whether there is an object in which the value of a key may be.
-    func mayBeInObject(_ key: String) -> Bool { key.divisions.contains { contents[$0.object]?.isDictionary == true } }
+    func mayBeInObject(_ key: String) -> Bool {
+        key.hasPeriod && key.divisions.contains { contents[$0.object]?.isDictionary == true }
+    }
+
+    /// Whether a set changes an object with values of other keys, or a value in one.
+    func needsTransaction(_ key: String, _ old: StoredValue?, _ new: StoredValue?) -> Bool {
+        guard !mayBeInObject(key) else { return true }
+        if case .dictionary? = new { return !declaredKeys.keys(in: CollectionOfOne(key)).isEmpty }
+        if case .dictionary? = old { return !declaredKeys.keys(in: CollectionOfOne(key)).isEmpty }
+        return false
+    }
 
     /// Makes the record of a single set visible, without notifying the observer.
     mutating func apply(_ value: StoredValue?, forKey key: String, over old: StoredValue?, end: UInt32) {
