@@ -99,8 +99,10 @@ struct FleetPlace: ToolPlace {
         reporter.begin()
     }
 
-    /// Marks the cluster of the servers as that of the suite.
-    func acceptCluster() throws { try store.acceptCluster() }
+    /// Marks the cluster of the servers as that of the suite, and returns a line that says so.
+    func acceptCluster() throws -> String {
+        "The cluster \(try store.acceptCluster()) is the right one for the keys with the prefix \(prefix)."
+    }
 
     func checkIsThere() throws {
         try refresh()

@@ -243,7 +243,10 @@ enum ToolCommands {
                 name: "accept-cluster",
                 summary: "Declare the servers of etcd to be the right ones for the suite",
                 discussion: """
-                    Programs that know values of the suite do not use those of a cluster with another identifier, or of one that has                     lost the keys of the suite and begins with an earlier revision: the addresses could be wrong. They report that, and                     keep the values that they know, until this command has written a key into the cluster. Needs --etcd.
+                    Programs that know values of the suite do not use those of a cluster with another identifier, or of one \
+                    that lacks the changes that they know: the addresses could be wrong. They report that, and keep the \
+                    values that they know, until this command has written a key into the cluster. It needs --etcd, and \
+                    --prefix if the programs have one. It prints what it has marked.
                     """,
                 body: .immediate { invocation in
                     guard let place = place as? FleetPlace else {
@@ -252,7 +255,7 @@ enum ToolCommands {
                             fix: "Add --etcd with the addresses before the suite"
                         )
                     }
-                    try place.acceptCluster()
+                    try invocation.console.show(lines: [place.acceptCluster()])
                 }
             ),
         ]

@@ -44,6 +44,9 @@ package final class EtcdClient: Sendable {
         gateway = EtcdGateway(transport, configuration, credentials, executor)
     }
 
+    /// Prefers another server from now on, because the one that has answered last is not one of the suite.
+    func avoidCurrentServer() { gateway.avoidCurrentServer() }
+
     // MARK: - Requests
 
     /// Returns the keys of a range.
@@ -111,6 +114,10 @@ package final class EtcdClient: Sendable {
                 continue
             }
             try check(result, for: page.range)
+            // A balancer can lead to two clusters.
+            guard contents.map({ $0.header.clusterID == result.header.clusterID }) ?? true else {
+                throw EtcdError(.unavailable, "the servers have answered as two clusters")
+            }
             size += result.keyValues.reduce(0) { $0 + $1.key.count + $1.value.count }
             guard size <= configuration.limits.contentsSize else {
                 throw EtcdError(.responseTooLarge, "a range is larger than \(configuration.limits.contentsSize) bytes")

@@ -29,6 +29,8 @@ struct EtcdGateway: Sendable {
         }
     }
 
+    func avoidCurrentServer() { sockets?.avoidCurrentServer() }
+
     func request(_ path: String, _ body: [UInt8], isIdempotent: Bool) -> EtcdRequest {
         Self.request(path, body, isIdempotent: isIdempotent, configuration)
     }

@@ -82,6 +82,7 @@ struct AssignmentSender {
         replica.endBatch(batch) { state in
             state.end(batch, isStored: true)
             state.effects.errors.append(error)
+            state.noteDropped(batch, error)
         }
     }
 }

@@ -73,6 +73,11 @@ struct CommitLog: Hashable, Sendable {
         !continues(earlier) && (isComplete || ids.contains { earlier.contains($0) })
     }
 
+    /// Whether this log is that of a suite that was created after an earlier log: it has all of its commits, and none of the earlier ones.
+    func isAnew(after earlier: CommitLog) -> Bool {
+        earlier.last != nil && isComplete && !ids.contains { earlier.contains($0) }
+    }
+
     /// Returns an identifier that no other commit has.
     static func makeID() -> ID {
         String(UInt64.random(in: 0 ... .max), radix: 36)

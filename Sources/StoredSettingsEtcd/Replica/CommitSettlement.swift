@@ -45,7 +45,8 @@ struct CommitSettlement {
                 if let refusal, outcome == .overtaken { return .refused(refusal) }
                 return outcome
             } catch {
-                guard ![.closed, .canceled].contains(error.code), ContinuousClock.now < end, !Task.isCancelled else {
+                let isOver = [.closed, .canceled, .otherCluster].contains(error.code)
+                guard !isOver, ContinuousClock.now < end, !Task.isCancelled else {
                     throw SettingsError.outcomeUnknown(error)
                 }
             }
@@ -60,6 +61,12 @@ struct CommitSettlement {
     /// it, or in the events before it.
     private func fence() async throws(EtcdError) -> Evidence {
         let layout = replica.layout
+        // Nothing is written into another cluster.
+        let clusterID = try await replica.client.range(EtcdRangeRequest(EtcdKeyRange(key: layout.head))).header
+            .clusterID
+        guard clusterID == base.clusterID || clusterID == replica.peek({ $0.clusterID }) else {
+            throw EtcdError(.otherCluster, "the servers belong to another cluster by now")
+        }
         let mark = Array(CommitLog.makeID().utf8)
         let names = [layout.fence, layout.head]
         let reads = names.map { EtcdOperation.range(EtcdRangeRequest(EtcdKeyRange(key: $0))) }

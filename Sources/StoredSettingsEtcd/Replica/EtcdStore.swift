@@ -274,13 +274,14 @@ public final class EtcdStore: LimitedStore {
 
     /// Marks the cluster of the servers as that of the suite, for all processes.
     ///
+    /// - Returns: The identifier of the cluster.
     /// - Throws: `SettingsError` if no server can be reached.
-    package func acceptCluster() throws {
+    package func acceptCluster() throws -> UInt64 {
         let replica = replica
         try replica.checkOwner()
-        try replica.thread.run(limited: true) {
+        return try replica.thread.run(limited: true) {
             do throws(EtcdError) {
-                try await replica.acceptCluster()
+                return try await replica.acceptCluster()
             } catch {
                 throw SettingsError(error, .nothingChanged)
             }
@@ -297,7 +298,7 @@ public final class EtcdStore: LimitedStore {
         replica.start()
         try replica.thread.run(limited: true) { try await replica.waitForPending(or: .assignmentsWait) }
         var effects = ReplicaState.Effects()
-        if let error = replica.withState(&effects, { $0.firstDropped.take() }) { throw error }
+        if let error = replica.withState(&effects, { $0.takeDropped() }) { throw error }
     }
 
     /// Does the same as ``synchronize()``.

@@ -50,7 +50,7 @@ struct PendingAssignments {
 
     /// Adds assignments.
     ///
-    /// They replace those of a batch with the same keys that is not being sent, unless a later batch has one of the keys.
+    /// They replace those of a batch of this process with the same keys that is not being sent, unless a later batch has one of the keys.
     ///
     /// - Returns: The batch that contains them.
     mutating func add(
@@ -60,7 +60,7 @@ struct PendingAssignments {
     ) -> Batch {
         let first = isSending ? 1 : 0
         if let index = batches.lastIndex(where: { batch in edits.keys.contains { batch.edits.keys.contains($0) } }),
-            index >= first, Set(batches[index].edits.keys) == Set(edits.keys)
+            index >= first, batches[index].origin == id, Set(batches[index].edits.keys) == Set(edits.keys)
         {
             batches[index].edits = edits
             return batches[index]

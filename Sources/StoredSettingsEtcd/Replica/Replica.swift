@@ -194,10 +194,13 @@ final class Replica: Sendable {
     }
 
     /// Accepts the cluster of the servers as that of the suite, for all processes.
-    func acceptCluster() async throws(EtcdError) {
+    ///
+    /// - Returns: The identifier of the cluster.
+    func acceptCluster() async throws(EtcdError) -> UInt64 {
         let id = try await client.range(EtcdRangeRequest(EtcdKeyRange(key: layout.cluster))).header.clusterID
         let put = EtcdTransaction(if: [], then: [.put(layout.cluster, ReplicaLayout.identifier(of: id))])
         _ = try await client.execute(put, isIdempotent: true)
+        return id
     }
 
     /// Begins the next attempt to connect at once.

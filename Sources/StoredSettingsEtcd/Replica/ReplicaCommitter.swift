@@ -67,7 +67,11 @@ struct ReplicaCommitter {
         replica.start()
         if !replica.peek({ $0.isVerified }) { replica.reconnect() }
         let seconds = replica.configuration.timeout.seconds
-        guard await replica.wait(for: seconds, until: { $0.isVerified || $0.isClosed }) else {
+        // A person has to act before another cluster is used.
+        let isOver = { @Sendable (state: ReplicaState) in
+            state.isVerified || state.isClosed || state.problem?.code == .otherCluster
+        }
+        guard await replica.wait(for: seconds, until: isOver), replica.peek({ $0.isVerified || $0.isClosed }) else {
             throw replica.unavailable(.nothingChanged)
         }
         return try replica.peek { state in
@@ -199,6 +203,11 @@ struct ReplicaCommitter {
                 throw SettingsError(error, .nothingChanged)
             } catch {
                 replica.reconnect()
+            }
+            guard result.header.clusterID == replica.peek({ $0.clusterID }) else {
+                replica.update { $0.sent.forget(id) }
+                let error = EtcdError(.otherCluster, "some of the servers belong to another cluster")
+                throw SettingsError(error, .nothingChanged)
             }
             let (outcome, isProven) = replica.peek { state in
                 (state.sent.outcome(of: id), state.clusterID == base.clusterID && state.lastChange > base.revision)

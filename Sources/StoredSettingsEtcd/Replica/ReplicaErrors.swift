@@ -61,7 +61,7 @@ extension SettingsError {
             code = .otherCluster
             remedy =
                 "correct the addresses or restore a backup; if the servers are the right ones, run "
-                + "'stored-settings --etcd ADDRESSES SUITE accept-cluster'"
+                + "'stored-settings --etcd ADDRESSES --prefix PREFIX SUITE accept-cluster'"
         case .closed:
             code = .suiteFinished
             remedy = "close the store when it is no longer used"

@@ -64,7 +64,8 @@ final class ReplicaLink: Sendable {
     private func endAttempt() -> Bool {
         let (wasWatching, isDoubtful) = health.withLock { ($0.attemptEnds(), $0.isDoubtful) }
         // Changes arrive all the same, because everything is read before the next watch.
-        if isDoubtful { replica.update { $0.forgetHistory() } }
+        // The next server can be one of another cluster, on which no commit is based.
+        replica.update { isDoubtful ? $0.forgetHistory() : $0.markUnverified() }
         return wasWatching
     }
 
@@ -80,6 +81,7 @@ final class ReplicaLink: Sendable {
             isUrgent = true
         default: break
         }
+        if error.code == .otherCluster { replica.client.avoidCurrentServer() }
         if case .compacted = error.code {
             replica.update { $0.forgetHistory() }
             // The contents are read again at once, unless that has not helped, or is what has failed.

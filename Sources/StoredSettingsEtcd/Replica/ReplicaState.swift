@@ -43,7 +43,7 @@ struct ReplicaState {
     private(set) var version: UInt64 = 1
 
     /// The error of the first assignment of this process that was dropped since the last synchronization.
-    var firstDropped: SettingsError?
+    private var firstDropped: SettingsError?
     /// The kind of error that was reported because assignments cannot be sent.
     private var sendingProblem: SettingsError.Code?
     /// The commits of this process whose senders have not returned.
@@ -149,15 +149,22 @@ struct ReplicaState {
     func checkCluster(of result: EtcdRangeResult) throws(EtcdError) {
         let header = result.header
         let accepted = result.keyValues.first { $0.key == layout.cluster }?.value
+        let head = result.keyValues.first { $0.key == layout.head }?.value
         // Without values, nothing is lost.
         guard !stored.isEmpty, accepted != ReplicaLayout.identifier(of: header.clusterID) else { return }
         if let clusterID, clusterID != header.clusterID {
-            throw EtcdError(.otherCluster, "the servers belong to another cluster than that of the last known values")
+            throw EtcdError(
+                .otherCluster,
+                "the servers belong to the cluster \(header.clusterID), and the last known values to \(clusterID)"
+            )
         }
         // A wiped directory keeps the identifier, and its revision may have grown. A person who removes all keys is asked, too, unless a
         // watch has shown that.
-        guard headBytes == nil || result.keyValues.contains(where: { $0.key == layout.head }) else {
-            throw EtcdError(.otherCluster, "the servers have none of the keys of the suite")
+        guard headBytes == nil || head != nil else {
+            throw EtcdError(.otherCluster, "the servers lack the key 'head' of the suite, which every change writes")
+        }
+        guard !CommitLog(head ?? []).isAnew(after: log) else {
+            throw EtcdError(.otherCluster, "the suite of the servers has begun anew, without the last known changes")
         }
     }
 
@@ -292,6 +299,9 @@ struct ReplicaState {
         pending.fillBases(of: clusterID) { known[$0] ?? 0 }
     }
 
+    /// Returns the error of ``firstDropped``, once.
+    mutating func takeDropped() -> SettingsError? { firstDropped.take() }
+
     /// Makes assignments visible that no server has acknowledged.
     ///
     /// - Returns: The batch that contains them.
@@ -337,10 +347,15 @@ struct ReplicaState {
             let dropped = batch.edits.filter { stored[$0.key] != $0.value }
             let errors = dropped.keys.sorted().map { SettingsError.pendingWriteDropped($0) }
             effects.errors += errors
-            if batch.origin == pending.id { firstDropped = firstDropped ?? errors.first }
+            noteDropped(batch, errors.first)
         }
         let keys = batch.edits.keys.filter { !pending.contains($0) }
         record(keys.map { StoreChange(key: $0, old: visible[$0], new: stored[$0]) }, .external)
+    }
+
+    /// Records that an assignment of this process was dropped, which ``EtcdStore/synchronize()`` throws.
+    mutating func noteDropped(_ batch: PendingAssignments.Batch, _ error: SettingsError?) {
+        if batch.origin == pending.id { firstDropped = firstDropped ?? error }
     }
 
     /// Reports once that assignments cannot be sent, unless there is no connection, which is reported elsewhere.

@@ -41,6 +41,8 @@ final class SocketDispatcher {
         case .abandon(let exchange):
             queue.removeAll { $0.exchange === exchange }
             for connection in connections where connection.pending?.exchange === exchange { remove(connection) }
+        case .avoidCurrentServer:
+            if let index = table.order(.now).first { didFail(index, .now) }
         case .resumeReading(let exchange):
             for connection in connections where connection.pending?.exchange === exchange { connection.resumeReading() }
         case .lent(.failure(let index)): didFail(index, .now)

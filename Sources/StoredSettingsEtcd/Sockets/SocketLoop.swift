@@ -8,6 +8,8 @@ final class SocketLoop: Sendable {
         case start(Exchange)
         /// The exchange has ended, so that its connection must be closed.
         case abandon(Exchange)
+        /// Prefer another server.
+        case avoidCurrentServer
         /// The task of a stream has received everything.
         case resumeReading(Exchange)
         /// A blocking caller reports a failure, or the return of the lent connection.

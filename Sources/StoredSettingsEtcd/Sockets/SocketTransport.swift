@@ -156,6 +156,9 @@ public final class SocketTransport: EtcdTransport {
         }
     }
 
+    /// Prefers another server from now on.
+    func avoidCurrentServer() { loop.postIfOpen(.avoidCurrentServer) }
+
     private func check(_ request: EtcdRequest) throws(EtcdTransportError) {
         try HTTPRequestText.check(request)
         guard !Task.isCancelled else {

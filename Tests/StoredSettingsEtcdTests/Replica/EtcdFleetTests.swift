@@ -56,7 +56,7 @@ struct EtcdFleetTests {
                 try fleet.disturb(forIncrements: increments)
                 try cluster.restoreBackup(token: token) { times.stopped = DispatchTime.now().uptimeNanoseconds }
                 fleet.disturbance.noteRestart()
-                if token != "etcd-cluster" { try fleet.observer.acceptCluster() }
+                if token != "etcd-cluster" { _ = try fleet.observer.acceptCluster() }
                 try fleet.disturb(forIncrements: increments)
                 let history = try fleet.finish(times)
                 #expect(history.findings == [])

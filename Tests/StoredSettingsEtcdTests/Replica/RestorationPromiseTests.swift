@@ -290,13 +290,50 @@ struct RestorationPromiseTests {
         #expect(store.contents() == ["a": 2, "b": 1])
         // A process that knows no values takes what it finds.
         let other = Self.store(etcd)
-        try await blocking { try other.acceptCluster() }
+        _ = try await blocking { try other.acceptCluster() }
         try await blocking { try store.refresh(mayWait: true) }
         #expect(store.value(forKey: "a") == nil)
         try await blocking { try store.write(4, forKey: "a") }
         #expect(etcd.value(of: "p/k/a") == "4")
         store.close()
         other.close()
+    }
+
+    @Test("A suite that another process has begun anew on wiped servers resets nothing until a person accepts them")
+    func begunAnew() async throws {
+        let etcd = MemoryEtcd()
+        let (store, _) = try await Self.lostCommit(etcd)
+        etcd.restore(MemoryEtcd.Contents(), grownTo: 100)
+        let other = Self.store(etcd)
+        try await blocking { try other.write(5, forKey: "other") }
+        let refused = await #expect(throws: SettingsError.self) {
+            try await blocking { try store.refresh(mayWait: true) }
+        }
+        #expect(refused?.code == .otherCluster && store.contents() == ["a": 2])
+        _ = try await blocking { try other.acceptCluster() }
+        try await blocking { try store.refresh(mayWait: true) }
+        #expect(store.contents() == ["other": 5])
+        store.close()
+        other.close()
+    }
+
+    @Test("Nothing is written into a copy of the cluster with another identifier, once the connection has ended")
+    func copiedCluster() async throws {
+        let etcd = MemoryEtcd()
+        let (store, _) = try await Self.lostCommit(etcd)
+        var copy = etcd.contents
+        copy.cluster = 2
+        etcd.restore(copy)
+        etcd.endWatches()
+        await eventually("the other cluster is reported") { store.problem?.code == .otherCluster }
+        let failed = await #expect(throws: SettingsError.self) {
+            try await blocking { try store.write(3, forKey: "a") }
+        }
+        #expect(failed?.code == .otherCluster)
+        #expect(try store.writeLater(["b": 1]))
+        #expect(etcd.value(of: "p/k/a") == "2" && etcd.value(of: "p/k/b") == nil && etcd.value(of: "p/fence") == nil)
+        #expect(etcd.revision == copy.revision)
+        store.close()
     }
 
     @Test(
@@ -345,7 +382,7 @@ struct RestorationPromiseTests {
                 observer.errors.withLock { $0.map(\.code) == [.otherCluster] } && store.problem?.code == .otherCluster
             }
             try await blocking {
-                try store.acceptCluster()
+                _ = try store.acceptCluster()
                 try store.refresh(mayWait: true)
             }
             await eventually("the problem is settled") { store.problem == nil }

@@ -113,6 +113,11 @@ final class MemoryEtcd: EtcdTransport {
         }
     }
 
+    /// Ends all watches, as a connection that is lost does.
+    func endWatches() {
+        for watch in state.withLock({ $0.watches }) { watch.lines.finish() }
+    }
+
     // MARK: - The transport
 
     func send(_ request: EtcdRequest) async throws -> EtcdResponse {
