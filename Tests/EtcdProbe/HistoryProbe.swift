@@ -65,7 +65,7 @@ final class HistoryProbe: Sendable {
             } catch let error as SettingsError {
                 if error.code == .outcomeUnknown {
                     log("unknown \(client):\(attempt)")
-                } else if error.code != .serverUnavailable, error.code != .serverRefused {
+                } else if ![.serverUnavailable, .serverRefused, .otherCluster].contains(error.code) {
                     throw error
                 }
                 continue
