@@ -26,9 +26,7 @@ struct PendingWrites {
         /// Adds the writes to a transaction that has no other changes yet.
         func apply(to transaction: inout StoreTransaction) {
             // An object and a member of it may be assigned one after the other.
-            for (key, entry) in entries.sorted(by: { ($0.value.version, $0.key) < ($1.value.version, $1.key) }) {
-                transaction.flush(entry.value, forKey: key)
-            }
+            for (key, entry) in entries.inOrder { transaction.flush(entry.value, forKey: key) }
         }
     }
 
@@ -65,8 +63,7 @@ struct PendingWrites {
     }
 
     func applied(to contents: [String: StoredValue]) -> [String: StoredValue] {
-        entries.sorted { ($0.value.version, $0.key) < ($1.value.version, $1.key) }
-            .reduce(into: contents) { $0.assign($1.value.value, toKey: $1.key) }
+        entries.inOrder.reduce(into: contents) { $0.assign($1.value.value, toKey: $1.key) }
     }
 
     /// Keeps the values of an assignment.
@@ -138,4 +135,9 @@ struct PendingWrites {
         guard old != new, old?.storedAsJSON != new?.storedAsJSON else { return nil }
         return StoreChange(key: key, old: old, new: new)
     }
+}
+
+extension [String: PendingWrites.Entry] {
+    /// The entries in the order in which they were assigned.
+    fileprivate var inOrder: [Element] { sorted { ($0.value.version, $0.key) < ($1.value.version, $1.key) } }
 }

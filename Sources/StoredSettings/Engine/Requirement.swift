@@ -249,9 +249,7 @@ extension SettingsEngine {
                 for requirement in requirements { requirement.prepare(old) }
             }
             return requirementErrors(for: keys, from: old) { key in
-                if let value = edited[key] { return value }
-                guard findsKeysInObjects, contents[key] == nil else { return old(key) }
-                return StoredSettings.value(ofKey: key) { edited[$0] ?? contents[$0] }
+                edited[key] ?? value(ofKey: key) { edited[$0] ?? contents[$0] }
             }
         }
     }

@@ -59,11 +59,13 @@ extension SettingsEngine {
     func ignoredValue(of keys: StoredKeys) -> SettingsError? {
         if let old = ignoredOldKey(of: keys) { return .ignoredOldKey(old, of: keys.current) }
         guard findsKeysInObjects else { return nil }
-        // Contents are needed only if the objects may have another value.
-        let value = value(forKey: keys.current)
+        // Contents are needed only if an object has another value.
         let isAnyOther = keys.current.divisions.contains { object, member in
-            guard case .dictionary(let members)? = self.value(forKey: object) else { return false }
-            return members.value(forKey: member).map { $0 != value } ?? false
+            guard case .dictionary(let members)? = value(forKey: object), let other = members.value(forKey: member)
+            else {
+                return false
+            }
+            return other != value(forKey: keys.current)
         }
         return isAnyOther ? ignoredMember(of: keys.current, in: contents()) : nil
     }
@@ -85,7 +87,12 @@ extension SettingsEngine {
 
     /// The value of a key in contents of this engine.
     func value(ofKey key: String, in contents: [String: StoredValue]) -> StoredValue? {
-        findsKeysInObjects ? contents.value(forKey: key) : contents[key]
+        value(ofKey: key) { contents[$0] }
+    }
+
+    /// The value of a key among named values, which may be in an object if the store finds it there.
+    func value(ofKey key: String, _ named: (String) -> StoredValue?) -> StoredValue? {
+        findsKeysInObjects ? StoredSettings.value(ofKey: key, named) : named(key)
     }
 
     /// Whether a value is stored under an old key.

@@ -18,8 +18,8 @@ extension EtcdStore {
         public var timeout = Duration.seconds(10)
         /// The maximum time that the first read waits for the contents of a server, with and without a replica on the disk.
         ///
-        /// The default is 3 s, within which a second server is asked if the first one hangs. The wait ends at once if no server can be reached. In a task, the first read waits for 0.1 s at most,
-        /// because it blocks a thread of Swift concurrency: `SettingsSuite.etcd(_:endpoints:within:)` suspends it instead.
+        /// The default is 3 s, within which a second server is asked if the first one hangs. The wait ends at once if no server can be
+        /// reached. In a task, the first read waits for 0.1 s at most, because it blocks a thread of Swift concurrency: `SettingsSuite.etcd(_:endpoints:within:)` suspends it instead.
         public var firstReadTimeout = Duration.seconds(3)
         /// How long servers may be out of reach before that is reported.
         ///

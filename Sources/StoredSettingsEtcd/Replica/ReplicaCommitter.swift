@@ -198,16 +198,12 @@ struct ReplicaCommitter {
         if !result.succeeded {
             do throws(EtcdError) {
                 _ = try await awaitChanges(with: result, since: base, attempt)
-            } catch  where error.code == .otherCluster {
-                replica.update { $0.sent.forget(id) }
-                throw SettingsError(error, .nothingChanged)
             } catch {
+                guard error.code != .otherCluster else { throw refused(commit, error) }
                 replica.reconnect()
             }
             guard result.header.clusterID == replica.peek({ $0.clusterID }) else {
-                replica.update { $0.sent.forget(id) }
-                let error = EtcdError(.otherCluster, "some of the servers belong to another cluster")
-                throw SettingsError(error, .nothingChanged)
+                throw refused(commit, EtcdError(.otherCluster, "some of the servers belong to another cluster"))
             }
             let (outcome, isProven) = replica.peek { state in
                 (state.sent.outcome(of: id), state.clusterID == base.clusterID && state.lastChange > base.revision)
@@ -219,6 +215,12 @@ struct ReplicaCommitter {
         }
         // The data were replaced by a backup, or a disturbed connection has delivered the answer to another request.
         return try await settle(commit)
+    }
+
+    /// The error of a commit that another cluster has not executed.
+    private func refused(_ commit: Commit, _ error: EtcdError) -> SettingsError {
+        replica.update { $0.sent.forget(commit.id) }
+        return SettingsError(error, .nothingChanged)
     }
 
     private func settle(_ commit: Commit, refused refusal: EtcdError? = nil) async throws -> Result {

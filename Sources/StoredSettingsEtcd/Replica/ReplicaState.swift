@@ -158,8 +158,8 @@ struct ReplicaState {
                 "the servers belong to the cluster \(header.clusterID), and the last known values to \(clusterID)"
             )
         }
-        // A wiped directory keeps the identifier, and its revision may have grown. A person who removes all keys is asked, too, unless a
-        // watch has shown that.
+        // A wiped directory keeps the identifier, and its revision may have grown. The removal of all keys by another program looks the
+        // same, unless a watch has shown it.
         guard headBytes == nil || head != nil else {
             throw EtcdError(.otherCluster, "the servers lack the key 'head' of the suite, which every change writes")
         }

@@ -120,6 +120,8 @@ struct ReplicaLinkTests {
         configuration.settlingTime = .zero
         let store = EtcdStore(etcd, prefix: "p", configuration: configuration)
         try await blocking { try store.commit { $0["a"] = 1 } }
+        // A watch that failed would have to be replaced before the next commit.
+        await eventually("the watch is created") { etcd.watches > 0 }
         etcd.intercept { request, etcd in
             guard request.writes("p/head") else { throw MemoryEtcd.lostConnection }
             try etcd.execute(request)

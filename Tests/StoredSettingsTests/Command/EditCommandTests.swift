@@ -52,6 +52,19 @@ struct EditCommandTests {
         #expect(await iterator.next()?.keys == ["port", "ratio"])
     }
 
+    @Test("edit changes a value in an object of the file where it is")
+    func inObject() async throws {
+        try await withFileSuite(contents: #"{"db": {"port": 1, "host": "a"}}"#) { suite, _ in
+            let settings = (
+                Setting("db.port", default: 0, suite: suite), Setting("db.host", default: "", suite: suite)
+            )
+            let harness = CommandHarness(suite, SettingsCatalog(settings.0, settings.1))
+            let result = try await edit(harness, editor: #"sed -i -e 's/"db.port": 1/"db.port": 7/'"#)
+            #expect(result.code == 0, "\(result.errors)")
+            #expect(suite.snapshot() == ["db": ["port": 7, "host": "a"]])
+        }
+    }
+
     @Test(
         "the editor receives all signals",
         .enabled(if: FileManager.default.fileExists(atPath: "/proc/self/status"), "the system shows masks")

@@ -191,6 +191,15 @@ struct StructureMemberTests {
         let command = CommandHarness(setting.suite, catalog)
         var texts = [catalog.explain(), setting.explain().description, try catalog.json(), catalog.sampleFile()]
         texts += [await command.run("list").output, await command.run("explain").output]
+        for words in [["export"], ["markdown"], ["schema"], ["sample"], ["validate"], ["list", "--json"]] {
+            texts.append(await command.run(words).output)
+        }
+        let wrong = await command.run("set", #"account={"password": ["hunter2"]}"#, "account.attempts=hunter2")
+        texts += [wrong.errors, await command.run("set", "account.password=hunter2", "account.attempts=99").errors]
+        var changes = setting.suite.changes().makeAsyncIterator()
+        try await setting.update { $0.password += "hunter2" }
+        texts.append("\(String(describing: await changes.next()))")
+        try await setting.update { $0.password = "hunter2" }
         texts += [catalog["account.password"]?.text ?? "", catalog["account.password"]?.explain() ?? ""]
         #expect(texts.allSatisfy { !$0.contains("hunter2") && !$0.contains("none") }, "\(texts)")
         #expect(catalog["account.user"]?.text == "anna" && catalog["account.user"]?.isSecret == false)

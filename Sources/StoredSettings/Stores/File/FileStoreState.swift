@@ -171,10 +171,8 @@ extension FileStoreState {
 
     /// Whether a set changes an object with values of other keys, or a value in one.
     func needsTransaction(_ key: String, _ old: StoredValue?, _ new: StoredValue?) -> Bool {
-        guard !mayBeInObject(key) else { return true }
-        if case .dictionary? = new { return !declaredKeys.keys(in: CollectionOfOne(key)).isEmpty }
-        if case .dictionary? = old { return !declaredKeys.keys(in: CollectionOfOne(key)).isEmpty }
-        return false
+        let isObject = old?.isDictionary == true || new?.isDictionary == true
+        return mayBeInObject(key) || isObject && !declaredKeys.keys(in: CollectionOfOne(key)).isEmpty
     }
 
     /// Makes the record of a single set visible, without notifying the observer.
